@@ -11,7 +11,7 @@ import yaml
 
 from tests.deploy.metric_names import documented, used_in
 from tests.deploy.promtool import promtool
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT
 
 ALERTS = ROOT / "deploy" / "alerts.yml"
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -127,9 +127,3 @@ def test_alerts_name_documented_metrics_only() -> None:
     """Each metric of an alert stands in docs/reference/metrics-and-alerts.md."""
     for name, rule in RULES.items():
         assert used_in(rule["expr"]) <= set(documented()), name
-
-
-def test_alerts_are_listed_where_a_custodian_looks() -> None:
-    """The pages for custodians name every alert, and no other."""
-    page = text_of("docs/reference/metrics-and-alerts.md")
-    assert set(re.findall(r"`(Tocsin[A-Z]\w+)`", page)) == set(RULES)

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from stream.config.loading import examine
-from stream.config.mqtt.reading import MqttSourceModel, read_mqtt
+from stream.config.mqtt.reading import read_mqtt
 from stream.events.mqtt_events import Message, event_of, route_of
 from tests.support.tree import text_of
 
@@ -74,11 +74,3 @@ def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:
     (route,) = source.routes
     assert (feed.topic, feed.unit) == (source.topic, source.unit)
     assert set(feed.fields) == set(route.fields)
-
-
-def test_every_key_has_its_row() -> None:
-    """With its default."""
-    page = text_of("docs/reference/configuration.md").partition("### `mqtt`\n")[2]
-    rows = set(re.findall(r"^\| `([a-z_]+)`", page, flags=re.MULTILINE))
-    assert set(MqttSourceModel.model_fields) <= rows
-    assert f"| `buffer_mib` | `{MqttSourceModel.model_fields['buffer_mib'].default}` |" in page

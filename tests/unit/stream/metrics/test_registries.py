@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +16,6 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from accountant.ledger.journal import START, Happened
 from accountant.loss.gaussian import Gaussian
 from stream.events.columns import Drop
-from stream.kafka.mqtt.page import MqttMetrics
 from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS
 from stream.metrics.registries import Metrics
@@ -45,40 +44,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"`(\w+)`")
 _DOCS = ROOT / "docs" / "reference" / "metrics-and-alerts.md"
-
-
-def _documented() -> set[tuple[str, str, str, tuple[str, ...]]]:
-    table = re.findall(
-        r"^\| `(tocsin_\w+)` \|([^|]*)\|([^|]*)\|([^|]*)\|", _DOCS.read_text(), re.MULTILINE
-    )
-    return {
-        (name, seen_by.strip(), kind.strip(), tuple(re.findall(r"`(\w+)`", labels)))
-        for name, seen_by, kind, labels in table
-    }
-
-
-def _registered(metrics: Metrics) -> set[tuple[str, str, str, tuple[str, ...]]]:
-    found = set()
-    registries = {
-        "public": metrics.public,
-        "custodian": metrics.custodian,
-        "mqtt": MqttMetrics([]).registry,
-    }
-    for seen_by, registry in registries.items():
-        for metric in cast("Any", registry)._collector_to_names:
-            # A collector of ours makes families; a metric of the library's is one.
-            families = [metric] if hasattr(metric, "_type") else list(metric.collect())
-            for family in cast("list[Any]", families):
-                kind = getattr(family, "_type", None) or family.type
-                name = getattr(family, "_name", None) or family.name
-                suffix = "_total" if kind == "counter" else ""
-                found.add((name + suffix, seen_by, kind, tuple(family._labelnames)))
-    return found
-
-
-def test_the_documented_table_is_what_is_registered() -> None:
-    """The page on metrics has every metric with its audience, type and labels, and no other."""
-    assert _documented() == _registered(fresh_metrics())
 
 
 def test_nothing_but_tocsin_series_is_shown() -> None:
