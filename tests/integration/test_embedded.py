@@ -182,28 +182,6 @@ def test_decisions_come_in_the_order_of_requests(tmp_path: Path) -> None:
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_counts_agree_with_a_plain_recount(
-    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
-) -> None:
-    """Hopping windows over JSON lines count the distinct people of each room."""
-    alarms = configured(tmp_path)
-    files = people(tmp_path)
-    replayed(alarms, files)
-    lines = [json.loads(line) for line in files["badges"][0].read_text("utf-8").splitlines()]
-    mine = {key: partial for (key, _), partial in counted.items() if key.query == "crowd"}
-    assert len(mine) == 11
-    for key, partial in mine.items():
-        people_in: list[set[str]] = [set(), set()]
-        first_seen: set[str] = set()
-        for row in sorted(lines, key=lambda row: row["ts"]):
-            if key.start_ms <= row["ts"] < key.end_ms and row["person"] not in first_seen:
-                first_seen.add(row["person"])  # one room per person and window: the first
-                people_in[row["room"] == "lab"].add(row["person"])
-        values = np.zeros(2, np.int64)
-        values[partial.index] = partial.value
-        assert values.tolist() == [len(people) for people in people_in]
-
-
 def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """Killed at every step in turn, a replay still decides every window once and loses no alarm."""
     alarms = configured(tmp_path)

@@ -13,7 +13,7 @@ import pytest
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
-from tests.support.commands import HOUR_MS, configuration, json_lines, ledger_must_verify, tocsin
+from tests.support.commands import configuration, json_lines, ledger_must_verify, tocsin, visits
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 WINDOW_MS = 3_000
-
-
-def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
-    """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
-    lines = [
-        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
-        for hour, rooms in enumerate(hours)
-        for room, values in rooms.items()
-        for i, n in enumerate(values)
-    ]
-    path = folder / "visits.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
 
 
 def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus]:

@@ -11,8 +11,14 @@ import pytest
 
 from accountant.records import REFERENCE_PARTITIONS
 from stream.config.loading import load
-from tests.integration.test_band_alarms import COUNT, HOURS, SUM, banded, sales
-from tests.support.commands import HOUR_MS, json_lines, ledger_must_verify, tocsin
+from tests.support.commands import (
+    HOUR_MS,
+    configuration,
+    json_lines,
+    ledger_must_verify,
+    tocsin,
+    visits,
+)
 from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
 from tests.support.forms import PEOPLE, USUAL
 from tests.support.oracle import add_up
@@ -36,6 +42,13 @@ FORECAST = """\
       n: {type: integer, clip: [0, 1000]}
       ts: timestamp
 """
+SUM = "ABS(SUM(n) - REFERENCE) >= 300"
+COUNT = "NOT (ABS(REFERENCE - COUNT(n)) < 50)"
+HOURS = [
+    {"hall": [4] * 100, "lab": [1] * 100},  # sums 400 and 100: both as usual
+    {"hall": [4] * 100, "lab": [9] * 100},  # the lab's values are too high
+    {"hall": [1] * 40, "lab": [1] * 100},  # the hall's are too low, and few
+]
 EXPECTED = [{"hall": 400, "lab": 100}, {"hall": 90, "lab": 900}, {"hall": 40}]
 
 
@@ -53,11 +66,19 @@ def forecast(folder: Path, *, single: bool) -> str:
     return str(path)
 
 
+def banded(folder: Path, aggregate: str, reference: str, unit: str) -> Path:
+    """Write a configuration with one band alarm."""
+    path = Path(configuration(folder, unit=unit, epsilon_max="100000", aggregate=aggregate))
+    band = f'mechanism: {{decider: {{epsilon: "50", reference: {reference}}}}}'
+    path.write_text(path.read_text().replace("tolerance: 1", band))
+    return path
+
+
 def watching_a_feed(folder: Path, aggregate: str, *, unit: str = "user") -> str:
     """Write a configuration whose references are counted on the forecast."""
-    keys = '    epsilon: "50"\n    reference: {feed: forecast}\n    reference_timeout: 1h\n'
-    path = Path(banded(folder, aggregate, keys, unit=unit))
-    path.write_text(path.read_text().replace("budget:", f"{FORECAST}budget:"))
+    path = banded(folder, aggregate, "{feed: forecast}", unit)
+    text = path.read_text().replace("budget:", f"{FORECAST}budget:")
+    path.write_text(f"{text}    timing: {{reference_timeout: 1h}}\n")
     return str(path)
 
 
@@ -74,7 +95,7 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
 ) -> None:
     """Neither a person's caps nor their clip hold there; duplicates count once; charges agree."""
     path = watching_a_feed(tmp_path, aggregate, unit=unit)
-    own, other = sales(tmp_path, HOURS), forecast(tmp_path, single=single)
+    own, other = visits(tmp_path, HOURS), forecast(tmp_path, single=single)
     lines = replayed(path, own, other)
     rang = {
         (int(line["window_start"][11:13]), line["group"]["room"])
@@ -84,11 +105,11 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
     for hour, expected in enumerate(EXPECTED):
         folder = tmp_path / f"table{hour}"
         folder.mkdir()
-        keys = '    epsilon: "50"\n    reference: usual[room]\n'
-        table = banded(folder, aggregate, keys, unit=unit)
+        table = banded(folder, aggregate, "'usual[room]'", unit)
+        table.write_text(f"tables: {{usual: usual.csv}}\n{table.read_text()}")
         rows = "".join(f"{room},{expected.get(room, 0)}\n" for room in ("hall", "lab"))
         (folder / "usual.csv").write_text(f"room,n\n{rows}")
-        answers = json_lines(tocsin("run", table, "--replay", sales(folder, HOURS), "--json"))
+        answers = json_lines(tocsin("run", str(table), "--replay", visits(folder, HOURS), "--json"))
         alarms = {
             line["group"]["room"]
             for line in answers
@@ -113,7 +134,7 @@ def test_an_event_of_the_protected_feed_changes_no_reference(
     for name in ("without", "with"):
         folder = tmp_path / name
         folder.mkdir()
-        path, own = watching_a_feed(folder, SUM, unit="event"), sales(folder, HOURS)
+        path, own = watching_a_feed(folder, SUM, unit="event"), visits(folder, HOURS)
         if name == "with":
             with Path(own).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(extra) + "\n")
@@ -138,7 +159,7 @@ def test_commands_know_the_reference_feed(tmp_path: Path) -> None:
     assert "references that are late in `forecast` count as 0" in checked.stderr
     plan = tocsin("plan", path)
     assert plan.exit_code == 0, plan.stderr
-    own = sales(tmp_path, HOURS)
+    own = visits(tmp_path, HOURS)
     unnamed = tocsin("run", path, "--replay", own)
     assert "write FEED=PATH with one of: badges, forecast" in unnamed.stderr
     alone = tocsin("run", path, "--replay", f"badges={own}")

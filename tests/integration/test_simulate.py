@@ -202,6 +202,26 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
         assert cells == 4 * 3 * counted.windows
 
 
+def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
+    """Beside another alarm a sentence is enough; alone there is nothing to try."""
+    head, alarm = EXPORTED.split("alarms:\n")
+    band = alarm.replace("COUNT(*) > 20", "ABS(COUNT(*) - REFERENCE) >= 50").replace(
+        "tolerance: 1", 'mechanism: {decider: {epsilon: "1", reference: 9}}'
+    )
+    log = str(export(tmp_path))
+    said = []
+    for alarms in (band, band + alarm.replace("crowd", "many")):
+        config = tmp_path / "alarms.yaml"
+        config.write_text(f"{head}alarms:\n{alarms}", encoding="utf-8")
+        result = tocsin(str(config), "--replay", log, "--runs", "1", "--workers", "1")
+        said.append((result.exit_code, result.stderr))
+    (alone, why), (both, note) = said
+    assert alone
+    assert "crowd: the band of a decider has no mechanism" in why
+    assert both == 0, note
+    assert "left out: crowd" in note
+
+
 def test_limit_takes_the_first_windows(tmp_path: Path) -> None:
     """A limit keeps the first so many windows of every alarm, with the same counts."""
     alarms = load(Path(office(tmp_path)), environ={})

@@ -78,6 +78,19 @@ def events(folder: Path, name: str = "badges.jsonl") -> str:
     return str(path)
 
 
+def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
+    """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
+    lines = [
+        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
+        for hour, rooms in enumerate(hours)
+        for room, values in rooms.items()
+        for i, n in enumerate(values)
+    ]
+    path = folder / "visits.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
 def tocsin(*arguments: str) -> Result:
     """Run the command in this process."""
     return CliRunner().invoke(main, arguments, catch_exceptions=False)
