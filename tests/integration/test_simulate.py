@@ -351,36 +351,6 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--mechanisms", "tslm,laplace"], "laplace"),
-        (["--mechanisms", ""], "write one or more of"),
-        (["--tolerance-factors", "1,x"], "numbers above 0"),
-        (["--tolerance-factors", "0"], "numbers above 0"),
-        (["--tolerance-factors", "1/0"], "numbers above 0"),
-        (["--max-fnr", "1.5"], "between 0 and 1"),
-        (["--max-fnr", "nan"], "between 0 and 1"),
-        (["--runs", "0"], "--runs"),
-        (["--workers", "0"], "--workers"),
-        (["--limit", "0"], "--limit"),
-        (["--alarm", "smoke"], "fire-code"),
-        (["--json", "missing/out.json"], "missing is not a writable folder"),
-        (["--json", "out", "--html", "out"], "the same file"),
-    ],
-)
-def test_bad_options_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], says: str
-) -> None:
-    """Every wrong option ends with exit code 2 and what to write, before anything is read."""
-    monkeypatch.chdir(tmp_path)
-    result = tocsin(office(tmp_path), "--replay", BADGES, *options)
-    assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
-    assert "Traceback" not in result.stderr
-    assert result.stdout == ""
-
-
 def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
     """Ctrl-C while processes work ends all of them; no traceback, no file is left."""
     running = subprocess.Popen(

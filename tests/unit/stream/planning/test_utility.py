@@ -140,35 +140,6 @@ def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     assert found.week == pytest.approx(found.windows * sum(each))
 
 
-@pytest.mark.parametrize(
-    ("alarm", "said"),
-    [
-        (replace(CROWD, extra={"baseline": "⟦-1"}), "is never below 0"),
-        (
-            replace(CROWD, extra={"baseline": "⟦many"}),
-            "the baseline is `many` instead of a number or a table's value",
-        ),
-        (replace(CROWD, extra={"baseline": "⟦seats[room]"}), "`seats` is not a declared table"),
-        (replace(CROWD, extra={"baseline": "⟦1e30"}), "the baseline needs more than 60 bits"),
-        (
-            Alarm(having="COUNT(*) > 9 AND SUM(paid) > 9", tolerance="0", extra={"baseline": "⟦8"}),
-            "baseline needs a condition with one aggregate; this one has 2",
-        ),
-    ],
-)
-def test_a_wrong_usual_is_refused_where_it_stands(tmp_path: Path, alarm: Alarm, said: str) -> None:
-    """With line and column, and with what to write."""
-    path = Config({"one": alarm}).write(tmp_path)
-    text = path.read_text()
-    line = text[: text.index("⟦")].count("\n") + 1
-    column = len(text[: text.index("⟦")].rpartition("\n")[2]) + 1
-    path.write_text(text.replace("⟦", ""))
-    (error,) = examine(path, environ={}).errors
-    assert said in error.message
-    assert error.hint
-    assert (error.line, error.column) == (line, column)
-
-
 @pytest.mark.parametrize("epsilon_max", ["4", "400"])
 def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
     tmp_path: Path, epsilon_max: str

@@ -300,43 +300,6 @@ def test_no_step_is_longer_than_its_window(tmp_path: Path) -> None:
             assert not lengths or lengths[0] <= 60
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ({"false_alarms": "1 per day"}, "`tocsin lock` needs baseline to choose the missing keys"),
-        (
-            {"mechanism": "auto"},
-            "`tocsin lock` needs baseline and false_alarms to choose the missing keys",
-        ),
-        (
-            {"tolerance": "auto", "baseline": "8"},
-            "`tocsin lock` needs false_alarms to choose the missing keys",
-        ),
-        (
-            {**WANTED, "false_alarms": "1 per fortnight"},
-            "write a rate above 0 per day, week or month: 1 per week",
-        ),
-        (
-            {**WANTED, "false_alarms": "0 per day"},
-            "write a rate above 0 per day, week or month: 1 per week",
-        ),
-        ({**WANTED, "false_alarms": "often"}, "`often` is not a rate of false alarms"),
-        (
-            {"max_delay": "5m"},
-            "`tocsin lock` needs baseline and false_alarms to choose the missing keys",
-        ),
-        ({**WANTED, "max_delay": "0s"}, "write max_delay: 10m"),
-    ],
-)
-def test_what_is_wanted_is_said_whole(keys: Mapping[str, str], said: str, tmp_path: Path) -> None:
-    """Half of it is an error at its place."""
-    path = File({"max_fnr": "0.05", **keys}).write(tmp_path)
-    result = invoke("check", path)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert re.search(r"rooms\.yaml:\d+:\d+: ", result.stderr)
-
-
 def test_a_baseline_must_not_fire(tmp_path: Path) -> None:
     """Nothing tells a baseline from a threshold that it reaches."""
     solved = File({**WANTED, "baseline": "21"}).solved(tmp_path)
