@@ -21,6 +21,7 @@ from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
 from stream.config.notify.reading import read_board, read_subscription
 from tests.support.ledgers import open_ledger
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -118,13 +119,13 @@ def test_secrets_are_made_once_and_for_the_owner(compose: dict[str, Any], tmp_pa
     """Every file that compose mounts, of letters and digits; a second run changes none."""
     folder = tmp_path / "secrets"
     script = str(ROOT / "deploy" / "secrets.sh")
-    subprocess.run(["sh", script, str(folder)], check=True)
+    ran("sh", script, folder)
     made = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert set(made) == set(compose["secrets"])
     assert all(re.fullmatch(r"[0-9a-f]{48}", text) for text in made.values())
     assert len(set(made.values())) == len(made)
     assert folder.stat().st_mode & 0o077 == 0
-    subprocess.run(["sh", script, str(folder)], check=True)
+    ran("sh", script, folder)
     assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == made
 
 
@@ -191,11 +192,7 @@ def test_the_ledgers_role_owns_its_database_and_no_more(
     (tmp_path / "db_password").write_text("0a1b", encoding="utf-8")
     script = ROOT / "deploy" / "postgres" / "role.sql"
     psql = [str(postgres.programs / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
-    subprocess.run(
-        [*psql, "-f", str(script), postgres.admin_url],
-        env={**os.environ, "SECRETS": str(tmp_path)},
-        check=True,
-    )
+    ran(*psql, "-f", script, postgres.admin_url, env={**os.environ, "SECRETS": str(tmp_path)})
     own = make_conninfo(postgres.admin_url, user="tocsin", dbname="tocsin")
     with psycopg.connect(own) as connection:
         told = connection.execute(
@@ -240,14 +237,12 @@ def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> No
 def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
     """Quotes or spaces in a secret could name another user; nothing is printed of it."""
     (tmp_path / "kafka_admin").write_text('x" user_eve="y', encoding="utf-8")
-    done = subprocess.run(
-        ["sh", str(ROOT / "deploy" / "kafka" / "settings.sh")],
+    done = ran(
+        "sh",
+        ROOT / "deploy" / "kafka" / "settings.sh",
+        code=2,
         env={"PATH": os.environ["PATH"], "SECRETS": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 2
     assert done.stdout == ""
     assert "eve" not in done.stderr
 
@@ -495,7 +490,4 @@ def _podman_file() -> dict[str, Any]:
 
 def _schema(file: Path) -> int:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
-    done = subprocess.run(
-        [*command, str(file)], capture_output=True, check=False, timeout=PATIENCE_S
-    )
-    return done.returncode
+    return ran(*command, file, code=None).returncode

@@ -24,6 +24,7 @@ from deploy.up.certificates import make_certificates
 from deploy.up.places import choose_ports, is_stack
 from deploy.up.processes import Processes, StartError
 from deploy.up.roles import furnish
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ CONDITIONS: dict[str, dict[str, object]] = {
 def places(tmp_path: Path) -> Places:
     """The places of a stack, with its passwords and certificates and nothing that runs."""
     found = choose_ports(tmp_path / "up", 0)
-    subprocess.run(["sh", str(ROOT / "deploy" / "secrets.sh"), str(found.secrets)], check=True)
+    ran("sh", ROOT / "deploy" / "secrets.sh", found.secrets)
     make_certificates(found.certificates.folder)
     return found
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,17 +87,14 @@ for line in sys.stdin:
 
 def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
     """Run commands of the copy, in one process, and return what each prints; all end well."""
-    done = subprocess.run(
-        [sys.executable, "-c", COMMANDS],
+    done = ran(
+        sys.executable,
+        "-c",
+        COMMANDS,
         input="".join(json.dumps(command) + "\n" for command in commands),
-        check=False,
         cwd=folder,
         env={"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     *printed, rest = done.stdout.split("\0")
     assert (len(printed), rest) == (len(commands), "")
     return printed

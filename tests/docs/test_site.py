@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 from functools import partial
@@ -18,10 +17,11 @@ import yaml
 
 from deploy.kafka.runtime import HOST
 from tests.support.chromium import Chromium
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 SITE = ROOT / "deploy" / "site"
@@ -31,12 +31,11 @@ GOOD = "# Here\n\n[code](../code.py), [folder](../beside), [text](../beside/text
 
 def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
     """Build a tree's site with warnings as errors."""
-    return subprocess.run(
-        [sys.executable, str(site / "__main__.py"), f"--to={to}"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
+    return ran(
+        sys.executable,
+        site / "__main__.py",
+        f"--to={to}",
+        code=None,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
     )
 

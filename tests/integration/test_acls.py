@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from stream.logs.lines import Line
 from tests.support.boarded import Boarded
 from tests.support.commands import tocsin
 from tests.support.processes import Command
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.targets import Inbox
 from tests.support.tree import ROOT
@@ -90,14 +90,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
     """A broker with the ACLs of the page, set by the composed administrator's command."""
     folder = tmp_path_factory.mktemp("acls")
     secrets = folder / "secrets"
-    subprocess.run(["sh", str(DEPLOY / "secrets.sh"), str(secrets)], check=True)
+    ran("sh", DEPLOY / "secrets.sh", secrets)
     for name in ("sensor-lobby", "analyst-anna"):
         (secrets / f"kafka_{name}").write_text("letMeIn\n", encoding="utf-8")
     with GuardedBroker(secrets) as broker:
         tool = acl_tool(folder / "kafka-acls.sh", TOOL_VERSION)
         kafka = DEPLOY / "kafka"
-        done = subprocess.run(
-            ["sh", str(kafka / "admin.sh"), "sh", str(kafka / "acls.sh")],
+        ran(
+            "sh",
+            kafka / "admin.sh",
+            "sh",
+            kafka / "acls.sh",
             env={
                 **os.environ,
                 "ADMIN": str(folder / "admin.properties"),
@@ -105,11 +108,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
                 "KAFKA_ACLS": str(tool),
                 "BOOTSTRAP": broker.address("admin"),
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
         yield broker
 
 

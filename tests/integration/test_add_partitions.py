@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -24,11 +23,13 @@ from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.ledgers import must_verify
 from tests.support.matrix import decisions_of
 from tests.support.oracle import add_up, crowd
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from accountant.layouts import Growth
@@ -71,15 +72,7 @@ def grow(scenario: Scenario, die: str = "never") -> subprocess.CompletedProcess[
         "4s",
         "--yes",
     ]
-    return subprocess.run(
-        [sys.executable, "-c", COMMAND, die, *given],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    return ran(sys.executable, "-c", COMMAND, die, *given, code=None, cwd=ROOT, env=os.environ)
 
 
 def test_a_feed_grows_while_everything_runs_and_is_killed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from pathlib import Path
 from shutil import copyfile
@@ -22,6 +21,7 @@ from stream.replay.replay import Replay
 from tests.support import ledgers
 from tests.support.commands import configuration, events, json_lines, tocsin
 from tests.support.ledgers import must_verify
+from tests.support.procs import ran
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -173,4 +173,4 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
 
 def _run(postgres: Postgres, program: str, *arguments: str) -> None:
     """Run one of the server's own tools, of the server's version."""
-    subprocess.run([str(postgres.programs / program), *arguments], check=True)
+    ran(postgres.programs / program, *arguments)

@@ -18,6 +18,7 @@ from stream.config.loading import load
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events, json_lines, tocsin
 from tests.support.processes import Command
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def test_a_copy_that_lacks_nothing_goes_on(tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     told = tocsin("ledger", str(path), "backup", str(copy)).stdout.splitlines()
     _ledger(tmp_path).unlink()
-    subprocess.run(["install", "-m", "600", copy, _ledger(tmp_path)], check=True)
+    ran("install", "-m", "600", copy, _ledger(tmp_path))
     noted = told[1].removeprefix("checkpoint ")
     assert tocsin("ledger", str(path), "verify", "--checkpoint", noted).exit_code == 0
     again = tocsin("run", str(path), "--replay", events(tmp_path))
@@ -247,21 +248,17 @@ exec "$@"
 
 def test_a_ledger_that_is_mounted_as_one_file_is_refused(tmp_path: Path) -> None:
     """Its ``-wal`` and its heads would lie in the container and be lost with it."""
-    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode:
+    if ran("unshare", "--mount", "true", code=None).returncode:
         pytest.skip("needs the right to mount")
     path = _configured(tmp_path)
     apart = tmp_path / "apart"
     for folder in (apart, _ledger(tmp_path).parent):
         folder.mkdir()
     _ledger(tmp_path).touch()
-    told = subprocess.run(
-        [
-            *("unshare", "--mount", "sh", "-c", _MOUNTED, "sh", apart, _ledger(tmp_path)),
-            *(sys.executable, "-m", "stream.cli.entry", "run", path, "--replay", events(tmp_path)),
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
+    told = ran(
+        *("unshare", "--mount", "sh", "-c", _MOUNTED, "sh", apart, _ledger(tmp_path)),
+        *(sys.executable, "-m", "stream.cli.entry", "run", path, "--replay", events(tmp_path)),
+        code=None,
         cwd=ROOT,
     )
     assert (told.returncode, told.stdout) == (2, ""), told.stderr

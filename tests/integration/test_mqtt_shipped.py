@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST, free_port
+from tests.support.procs import ran
 from tests.support.targets import Mosquitto
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -44,9 +44,7 @@ class Shipped(Mosquitto):
             for role in ROLES:
                 (secrets / f"mqtt_{role}").write_text(f"{role}-secret")
             script = ["sh", str(SHIPPED / "passwords.sh"), str(passwords)]
-            subprocess.run(
-                script, env={"SECRETS": str(secrets), "PATH": "/usr/bin:/bin"}, check=True
-            )
+            ran(*script, env={"SECRETS": str(secrets), "PATH": "/usr/bin:/bin"})
         self.analysts = self.analysts or free_port()
         text = (SHIPPED / "mosquitto.conf").read_text("utf-8")
         for old, new in (
@@ -135,12 +133,7 @@ def test_each_role_does_its_own_and_no_more(shipped: Shipped) -> None:
 def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
     """Neither where sensors are, nor where analysts are."""
     for port in (shipped.port, shipped.analysts):
-        said = subprocess.run(
-            ["mosquitto_pub", "-h", HOST, "-p", str(port), "-t", "office/x", "-m", "x"],
-            capture_output=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+        said = ran("mosquitto_pub", "-h", HOST, "-p", port, "-t", "office/x", "-m", "x", code=None)
         assert said.returncode != 0
 
 

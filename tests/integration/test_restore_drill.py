@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -25,11 +24,13 @@ from stream.decisions.release import decision_record
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events
 from tests.support.ledgers import must_verify
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.tree import text_of
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Mapping
 
     from tests.support.kafka import Broker
@@ -89,17 +90,15 @@ class Shell:
         for placeholder, value in (put or {}).items():
             assert placeholder in command
             command = command.replace(placeholder, value)
-        done = subprocess.run(
-            ["bash", "-c", command.replace("/backups/", f"{self._folder}/backups/")],
+        return ran(
+            "bash",
+            "-c",
+            command.replace("/backups/", f"{self._folder}/backups/"),
+            code=code,
             cwd=self._folder,
             env=self._environ,
             input="y\n",
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done
 
 
 def _checkpoint(said: str) -> str:

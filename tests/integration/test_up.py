@@ -22,7 +22,7 @@ import pytest
 from deploy.kafka.runtime import HOST
 from tests.deploy.metric_names import used_in
 from tests.deploy.test_grafana import DASHBOARDS, filled_in, targets
-from tests.support.procs import gone
+from tests.support.procs import gone, ran
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -62,13 +62,8 @@ RUN = {
 def make(*words: str) -> subprocess.CompletedProcess[str]:
     """Run make in the tree, with the environment that runs the tests as it is."""
     kept = [f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.installed-dev"]
-    return subprocess.run(
-        ["make", "--no-print-directory", *kept, *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE_S,
+    return ran(
+        "make", "--no-print-directory", *kept, *words, code=None, cwd=ROOT, timeout=3 * PATIENCE_S
     )
 
 
@@ -156,13 +151,8 @@ class Stack:
 
     def kcat(self, *words: str, said: str = "") -> str:
         """Return all that kcat says to an analyst."""
-        done = subprocess.run(
-            ["kcat", "-F", str(self.folder / "analyst" / "kcat.conf"), *words],
-            input=said,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
+        done = ran(
+            "kcat", "-F", self.folder / "analyst" / "kcat.conf", *words, code=None, input=said
         )
         return done.stdout + done.stderr
 
@@ -280,15 +270,7 @@ def _assert_the_page_is_right(stack: Stack) -> None:
     ):
         assert written in printed
         printed = printed.replace(written, run)
-    done = subprocess.run(
-        ["sh", "-e", "-c", printed],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran("sh", "-e", "-c", printed, cwd=ROOT)
     for told in (CROWDED, '"alarm_id"', "budget user", "tocsin_events_total"):
         assert told in done.stdout, done.stdout
 
