@@ -22,7 +22,7 @@ from tests.support.commands import (
 from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
 from tests.support.forms import PEOPLE, USUAL
 from tests.support.oracle import add_up
-from tests.support.recording import record_partials
+from tests.support.recording import stored_partials
 from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
 
@@ -139,12 +139,11 @@ def test_an_event_of_the_protected_feed_changes_no_reference(
             with Path(own).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(extra) + "\n")
         with monkeypatch.context() as patched:
-            stored = record_partials(patched)
+            stored = stored_partials(patched)
             replayed(path, own, forecast(folder, single=False))
         found.append(stored)
     without, one_more = (
-        {(line["start_ms"], line["partition"], line["digest"]) for line in stored}
-        for stored in found
+        {(one.key.start_ms, one.partition, one.digest) for one in stored} for stored in found
     )
     changed = {(start_ms, partition) for start_ms, partition, _ in without ^ one_more}
     assert changed == {(2 * HOUR_MS, 0)}

@@ -16,7 +16,7 @@ from stream.replay.replay import Replay
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up, crowd
-from tests.support.recording import record_partials
+from tests.support.recording import journalled, stored_partials
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
@@ -146,7 +146,7 @@ def _replay(
         topic=scenario.topic,
         history=(starts_ms[0], starts_ms[-1] + WINDOW_MS),
     )
-    counted = record_partials(monkeypatch)
+    counted = stored_partials(monkeypatch)
     alarms = replayed.alarms()
     ledger = open_ledger(alarms)
     try:
@@ -156,4 +156,4 @@ def _replay(
         ledger.close()
         monkeypatch.undo()
     assert len(decisions) == (starts_ms[-1] - starts_ms[0]) // WINDOW_MS + 1
-    return add_up(counted)
+    return add_up(journalled(counted))

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +17,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from accountant.ledger.counts import Counts
 from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
-from stream.events.decoder import Record
-from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
+from tests.integration.test_embedded import export
 from tests.support import examples
 from tests.support.examples import copied
+from tests.support.oracle import add_up
+from tests.support.recording import journalled, stored_partials
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from accountant.costs.charges import WindowKey
-    from accountant.records import Partial, PartialStatus
     from stream.model.alarms import Alarms
     from stream.simulation.history import CountedAlarm
 
@@ -77,48 +74,29 @@ def office(folder: Path) -> str:
     return str(copied("office", folder))
 
 
-def decided_by_run(
-    alarms: Alarms, files: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
-) -> dict[WindowKey, list[Partial]]:
-    """Replay into a ledger and return what it was given, by window."""
-    found: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
-    put_partial = Counts.put_partial
-
-    def recorded(self: Counts, partial: Partial) -> PartialStatus:
-        found[partial.key].append(partial)
-        return put_partial(self, partial)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Counts, "put_partial", recorded)
-        with open_ledger(alarms) as ledger:
-            for _ in Replay(alarms, ledger, files).run():
-                pass
-    return found
-
-
 def same_counts(
     alarms: Alarms,
-    found: Mapping[WindowKey, Sequence[Partial]],
+    files: Mapping[str, Sequence[Path]],
     counted: Mapping[str, CountedAlarm],
+    partitions: int = 1,
 ) -> int:
-    """Compare window for window; return how many statistics are not zero."""
+    """Replay into a ledger, compare what it was given, and return how much of that is not zero."""
+    with pytest.MonkeyPatch.context() as patched, open_ledger(alarms) as ledger:
+        stored = stored_partials(patched)
+        list(Replay(alarms, ledger, files).run())
     seen = 0
     assert set(counted) == set(alarms.by_name)
     for name, mine in counted.items():
-        keys = sorted(key for key in found if key.query == name)
-        assert [key.start_ms for key in keys] == mine.starts_ms.tolist()
-        for window, key in enumerate(keys):
-            flat = np.zeros(mine.statistics * mine.cells, np.int64)
-            for partial in found[key]:
-                flat[partial.index] += partial.value
-            assert np.array_equal(mine.dense(window).reshape(-1), flat)
-            seen += int(np.count_nonzero(flat))
+        own = [one for one in stored if one.key.query == name]
+        assert len(own) == partitions * mine.windows
+        windows = [tuple(mine.dense(at).reshape(-1).tolist()) for at in range(mine.windows)]
+        sums = add_up(journalled(own), cells=mine.statistics * mine.cells)
+        assert sums == dict(zip(mine.starts_ms.tolist(), windows, strict=True))
+        seen += int(np.count_nonzero(windows))
     return seen
 
 
-def test_windows_and_counts_are_those_of_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_and_counts_are_those_of_a_run(tmp_path: Path) -> None:
     """The office example counts the same windows and cells that ``tocsin run --replay`` decides."""
     alarms = load(Path(office(tmp_path)), environ={})
     files = {"badges": [Path(shutil.copy(BADGES, tmp_path))]}  # the run claims its file
@@ -127,45 +105,36 @@ def test_windows_and_counts_are_those_of_a_run(
         alarms, files, on_windows=lambda done, total: heard.append((done, total))
     )
     assert heard == [(done, 75) for done in range(1, 76)]
-    found = decided_by_run(alarms, files, monkeypatch)
-    assert same_counts(alarms, found, counted) > 100
+    assert same_counts(alarms, files, counted) > 100
 
 
-def export(folder: Path, *, first_offset: int = 0) -> Path:
+def exported(folder: Path, *, first_offset: int = 0) -> Path:
     """Write an export of two partitions; a first offset above 0: older records are gone."""
     random = np.random.default_rng(1)
-    path = folder / "log.parquet"
-    offsets: Counter[int] = Counter()
-    with LogWriter(path, ExportInfo("building.badges", 2)) as writer:
-        for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
-            room = str(random.choice(["hall", "lab"]))
-            event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
-            for partition in (0, 1):  # one of the two is the wrong one, and counts nowhere
-                offset = first_offset + offsets[partition]
-                value = json.dumps(event).encode()
-                record = Record(offset, append_ms, log_append=True, value=value)
-                writer.write([LoggedRecord(partition, record)])
-                offsets[partition] += 1
-    return path
+    rows: list[tuple[int, int, dict[str, object]]] = []
+    for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
+        room = str(random.choice(["hall", "lab"]))
+        event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
+        # One of the two is the wrong one, and counts nowhere.
+        rows += [(partition, append_ms, event) for partition in (0, 1)]
+    return export(folder, rows, first_offset=first_offset)
 
 
-def test_partitions_of_a_dump_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_of_a_dump_are_added_up(tmp_path: Path) -> None:
     """An export of several partitions counts as a run counts it."""
     config = tmp_path / "alarms.yaml"
     config.write_text(EXPORTED, encoding="utf-8")
     alarms = load(config, environ={})
-    files = {"badges": [export(tmp_path)]}
+    files = {"badges": [exported(tmp_path)]}
     counted = count_history(alarms, files)
-    found = decided_by_run(alarms, files, monkeypatch)
-    assert same_counts(alarms, found, counted) > 10
-    assert {len(partials) for partials in found.values()} == {2}
+    assert same_counts(alarms, files, counted, partitions=2) > 10
 
 
 def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> None:
     """What a run would deny as incomplete is not simulated, and it is said how much that is."""
     config = tmp_path / "alarms.yaml"
     config.write_text(EXPORTED, encoding="utf-8")
-    files = {"badges": [export(tmp_path, first_offset=5)]}
+    files = {"badges": [exported(tmp_path, first_offset=5)]}
     counted = count_history(load(config, environ={}), files)["crowd"]
     assert counted.incomplete >= 1
     assert counted.windows + counted.incomplete == 11
@@ -181,7 +150,7 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     having = "HAVING COUNT(*) > 20 OR (COUNT(DISTINCT person) > 7 AND COUNT(*) > 12)"
     text = EXPORTED.replace("HAVING COUNT(*) > 20", having)
     config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"), encoding="utf-8")
-    log = export(tmp_path)
+    log = exported(tmp_path)
     result = tocsin(
         str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
         "--mechanisms", "tslm,ppwlm,probe",
@@ -208,7 +177,7 @@ def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
     band = alarm.replace("COUNT(*) > 20", "ABS(COUNT(*) - REFERENCE) >= 50").replace(
         "tolerance: 1", 'mechanism: {decider: {epsilon: "1", reference: 9}}'
     )
-    log = str(export(tmp_path))
+    log = str(exported(tmp_path))
     said = []
     for alarms in (band, band + alarm.replace("crowd", "many")):
         config = tmp_path / "alarms.yaml"

@@ -19,7 +19,7 @@ from stream.replay.replay import Replay
 from tests.support.commands import ledger_must_verify
 from tests.support.oracle import add_up
 from tests.support.procs import ran
-from tests.support.recording import record_partials
+from tests.support.recording import journalled, stored_partials
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
@@ -190,8 +190,8 @@ def _embedded(
         history=scenario.history,
         feed_lines=scenario.feed_lines,
     )
-    counted = record_partials(monkeypatch)
+    counted = stored_partials(monkeypatch)
     alarms = replayed.alarms()
     with open_ledger(alarms) as ledger:
         assert len(list(Replay(alarms, ledger, {"badges": [events]}).run())) == _MINUTES
-    return add_up(counted)
+    return add_up(journalled(counted))
