@@ -187,6 +187,7 @@ def played(folder: Path, budget: str, *alarms: str) -> Played:
     return Played(loaded, counted(budget, alarms), {})
 
 
+HELD: Final = alarm("held", QUARTERS, 12, "tolerance: 3", "hold: 1h", by="shop")
 SAME: Final = {
     "one burst takes all alarms of the period": (USER.format(8), (BURST,)),
     "a hold keeps alarms for later": (USER.format(8), (BURST + "    hold: 1h\n",)),
@@ -195,10 +196,9 @@ SAME: Final = {
         EVENT.format("5"),
         (BURST.replace("{svt: {max_alarms: 4}}", "svt"),),
     ),
-    "a hold of single windows": (
-        USER.format(20),
-        (alarm("held", QUARTERS, 12, "tolerance: 3", "hold: 1h", by="shop"),),
-    ),
+    "a hold of single windows": (USER.format(20), (HELD,)),
+    "a hold of progressive windows": (USER.format(20), (HELD + "    mechanism: ppwlm\n",)),
+    "a hold of refined windows": (USER.format(20), (HELD + "    mechanism: dppwlm\n",)),
 }
 
 
