@@ -47,7 +47,6 @@ def test_a_broker_dies_with_the_process_that_started_it() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as owner:
-        assert owner.stdout is not None
         pid, directory = owner.stdout.readline().split()
         assert not gone(int(pid))
         owner.send_signal(signal.SIGKILL)

@@ -284,7 +284,6 @@ def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
     )
     fake.chmod(0o755)
     serving = _serve(tmp_path)
-    assert serving.stdout is not None
     assert serving.stdout.readline() == "begun\n"
     wait_until("it hands on what it is told", lambda: _catches(serving.pid, signal.SIGTERM))
     serving.terminate()

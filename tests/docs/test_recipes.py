@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.config.loading import examine
+from stream.config.loading import examine, load
 from stream.planning.budget import budget_plan
 from tests.support.commands import json_lines, tocsin
 from tests.support.tree import text_of
@@ -40,9 +40,8 @@ def test_every_recipe_checks_and_fits(text: str, tmp_path: Path) -> None:
 def test_a_wider_clip_needs_what_the_page_says(tmp_path: Path) -> None:
     """With ten times the clip the same budget takes a tolerance beyond the threshold."""
     wide = RECIPES[0].replace("clip: [0, 5]", "clip: [0, 50]")
-    report = examine(written(tmp_path, wide.replace("> 200", "> 2000")), environ={})
-    assert report.alarms is not None
-    assert not budget_plan(report.alarms).fits
+    alarms = load(written(tmp_path, wide.replace("> 200", "> 2000")), environ={})
+    assert not budget_plan(alarms).fits
     wide = wide.replace("tolerance: 40", "tolerance: 400")
     (error,) = examined_errors(tmp_path, wide)
     assert "the tolerance of SUM(n) > 200 exceeds its lowest threshold, 200" in str(error)

@@ -34,7 +34,6 @@ def event(source: MqttSource, topic: str, payload: str) -> dict[str, Any]:
     route = route_of(source.routes, topic)
     assert route is not None
     made = event_of(route, source.unit, Message(topic, payload.encode(), 1, TAKEN_MS))
-    assert made is not None
     found: dict[str, Any] = json.loads(made[1])
     assert made[0] == found[source.unit].encode()
     return found
@@ -69,7 +68,6 @@ def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:
     path.write_text(FEED, encoding="utf-8")
     report = examine(path, environ={})
     assert not report.errors
-    assert report.alarms is not None
     feed, source = report.alarms.feeds["motion"], source_of(tmp_path, ZIGBEE)
     (route,) = source.routes
     assert (feed.topic, feed.unit) == (source.topic, source.unit)

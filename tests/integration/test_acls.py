@@ -171,7 +171,6 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         assert _end(guarded, "analyst-anna", "tocsin.counts") > 1
         words = ("--from-beginning", "--json", "--group", "analyst-watch")
         watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
-        assert watching.process.stdout is not None
         assert b'"alarm"' in watching.process.stdout.readline()
         _assert_delivered(guarded, tmp_path)
         _assert_shown(guarded, tmp_path)

@@ -298,7 +298,6 @@ def check_wall(matrix: Matrix, decisions: list[StoredDecision]) -> None:
         spent[one.key.start_ms // 60_000] += one.epsilon_units
     scope = matrix.ledger.reports.status().scopes["user"]
     promise = Gaussian.read(scope.promise)
-    assert promise is not None
     assert max(spent.values()) <= scope.epsilon_max_units == promise.wall_units
     assert promise.keeps(scope.spent_units)
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.kafka.sample import last_messages
 from stream.model.feeds import Codec
 from tests.support.commands import tocsin
@@ -95,9 +95,7 @@ def _right(made: Result, folder: Path) -> Alarms:
     checked = tocsin("check", str(file))
     assert (checked.exit_code, checked.stdout) == (0, "ok\n"), checked.stderr
     assert tocsin("plan", str(file)).exit_code == 0
-    alarms = examine(file, environ={}).alarms
-    assert alarms is not None
-    return alarms
+    return load(file, environ={})
 
 
 def test_a_topic_as_others_fill_it_makes_a_configuration(

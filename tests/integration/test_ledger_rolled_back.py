@@ -94,7 +94,6 @@ def test_a_killed_replay_whose_wal_is_lost_is_refused(tmp_path: Path) -> None:
     path = _configured(tmp_path)
     command = ("run", path, "--replay", events(tmp_path), "--json")
     running = Command.start(tmp_path / "errors", *command)
-    assert running.process.stdout is not None
     # A pipe that holds some decisions and not all of them: it is killed in the middle.
     fcntl.fcntl(running.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
     lines = [running.process.stdout.readline() for _ in range(3)]

@@ -170,7 +170,6 @@ def test_two_kinds_on_one_gaussian_budget_survive_kills(
         assert all(len(noises) == 1 for noises in matrix.drawn.values())
         scope = ledger.reports.status().scopes["user"]
         promise = Gaussian.read(scope.promise)
-        assert promise is not None
         paid_units = scope.spent_units - scope.reserved_units  # one may be under way when all end
         assert paid_units <= max(spent.values()) <= scope.spent_units <= scope.epsilon_max_units
         assert scope.epsilon_max_units == promise.wall_units

@@ -47,7 +47,6 @@ def check(path: Path) -> None:
     """Replay: a run costs its opening and its alarms, on the terms that keep the bound."""
     query = load(path, environ={}).by_name["crowd"]
     operator = run_of(query)
-    assert operator is not None
     terms = operator.run_terms
     lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
     decided = [line for line in lines if "outcome" in line]
@@ -66,7 +65,6 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     bounded, free = written(tmp_path / "bounded"), written(tmp_path / "free", None)
     one, other = outlook(bounded), outlook(free)
     assert one.missed_given_no_alarm is not None
-    assert other.missed_given_no_alarm is not None
     assert one.missed_given_no_alarm <= LIMIT < other.missed_given_no_alarm
     assert one.queries == other.queries
     assert planned(bounded) is None, "within twice max_fnr"

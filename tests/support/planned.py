@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
@@ -101,9 +101,7 @@ class Config:
 
     def load(self, folder: Path) -> Alarms:
         """Write it and return what it means."""
-        report = examine(self.write(folder), environ={})
-        assert report.alarms is not None, [str(error) for error in report.errors]
-        return report.alarms
+        return load(self.write(folder), environ={})
 
     def look(self, folder: Path) -> Looked:
         """Write it and look ahead for its one budget."""

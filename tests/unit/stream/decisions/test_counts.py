@@ -189,7 +189,6 @@ def test_sums_are_in_the_fields_own_unit(
     noisy = np.array([[steps - 1], [1]], dtype=np.int64)
     operator = cast("PaneOperator", Noise())
     found = counts_of(replace(query, aggregates=(spec,)), operator, noisy)
-    assert found is not None
     assert (found.counts, found.panes) == ([count], 2)
     assert type(found.counts[0]) is type(count)
     assert found.standard_deviation == pytest.approx(
@@ -207,7 +206,6 @@ def test_counts_are_named_as_the_domain_numbers_them(
     query = replace(configured(tmp_path, COUNTED).by_name["counted"], domain=domain)
     noisy = np.arange(len(domain), dtype=np.int64)[None]
     found = counts_of(query, cast("PaneOperator", Noise()), noisy)
-    assert found is not None
     named = [(domain.group(cell), cell) for cell in range(len(domain))]
     assert list(found.by_group()) == named
 

@@ -44,7 +44,6 @@ def play_of(config: Config, folder: Path) -> tuple[Alarms, Played]:
 def by_hand(alarms: Alarms, since_ms: int, whole: Played) -> dict[str, tuple[int, int]]:
     """Serve every window that starts from an instant on, one by one, by plain sums."""
     plans, budget = plans_of(alarms), alarms.budget
-    assert budget.periods is not None
     keys = []
     for query in alarms.by_name.values():
         index = query.calendar.next_active(query.calendar.first_starting_at(since_ms))
@@ -127,7 +126,6 @@ def test_what_is_played_is_what_plain_sums_say(tmp_path: Path, seed: int) -> Non
     config = Config(chosen, epsilon_max=rng.choice(["1", "3", "8"]), period=period)
     alarms, whole = play_of(config, tmp_path)
     assert whole.whole
-    assert alarms.budget.periods is not None
     since_ms = whole.since_ms
     for query in alarms.by_name.values():
         first = query.calendar.first_starting_at(whole.since_ms)
@@ -154,7 +152,6 @@ def test_the_ledger_grants_what_was_played(tmp_path: Path) -> None:
     )
     alarms, whole = play_of(config, tmp_path)
     plans, budget = plans_of(alarms), alarms.budget
-    assert budget.periods is not None
     asked: list[Request] = []
     following: dict[WindowKey, int] = {}
     begin_ms = whole.since_ms - 86_400_000

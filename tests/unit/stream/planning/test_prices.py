@@ -57,7 +57,6 @@ def test_what_sets_the_price_is_named(
     config, _ = priced(tmp_path, having, *tolerances)
     query = config.load(tmp_path).by_name["one"]
     found = price_setter(query, None)
-    assert found is not None
     assert found.comparisons == (query.texts[:sets] if isinstance(sets, int) else sets)
     own = price_of(query).epsilon
     asked = dict(zip(query.texts, query.aim.tolerances, strict=True))

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from stream.cli.main import main
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.planning.detection import DetectionCurve
 from stream.planning.false_alarms import false_alarms, windows_in_a_week
 from stream.planning.shown import number, rate
@@ -61,9 +61,7 @@ def many(folder: Path, epsilon_max: str = "4") -> Path:
 
 def planned(path: Path) -> Alarms:
     """Return what a file means."""
-    report = examine(path, environ={})
-    assert report.alarms is not None, [str(error) for error in report.errors]
-    return report.alarms
+    return load(path, environ={})
 
 
 def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
@@ -71,7 +69,6 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
     alarms = loaded(tmp_path, crowd=CROWD)
     query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
-    assert found is not None
     rooms = len(query.domain)
     assert found.windows == 7 * 15
     assert found.week / 7 * 50 / rooms == pytest.approx(159.8, abs=0.05)
@@ -91,10 +88,8 @@ def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"}))
     query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
-    assert found is not None
     assert found.week == 0
     assert (ring_probability(query, 25) or 0) > 0.95
-    assert found.varying is not None
     assert 0 < found.varying < 100
 
 
@@ -103,7 +98,6 @@ def test_runs_ring_no_more_often_than_they_may(tmp_path: Path) -> None:
     busy = {"mechanism": "svt", "max_alarms": "2", "baseline": "19"}
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra=busy))
     found = false_alarms(DetectionCurve(alarms.by_name["crowd"]), alarms.budget)
-    assert found is not None
     assert found.week == 14
 
 
@@ -132,8 +126,6 @@ def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     alarms = planned(path)
     query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
-    assert found is not None
-    assert query.baseline is not None
     assert (query.baseline.min(), query.baseline.max()) == (2, 16)
     each = [ring_probability(query, count) or 0 for count in (8, 2, 16)]
     assert max(chance for _, chance in found.alike) == pytest.approx(max(each))
@@ -209,7 +201,6 @@ def test_days_without_windows_add_nothing(tmp_path: Path) -> None:
     """An alarm of weekdays costs five days of a week, and 261 of a year."""
     crowd = replace(CROWD, extra={"baseline": "8", "active": '"Mon-Fri 07:00-22:00"'})
     one = Config({"crowd": crowd}).look(tmp_path)
-    assert one.totals is not None
     assert one.plan.worst_units is not None
     assert [one.totals.periods_week, one.totals.periods_year] == [5, 261]
     assert one.totals.week_units == 5 * one.plan.worst_units

@@ -146,7 +146,6 @@ def test_windows_with_panes_of_their_own_are_found_out(scene: Scene) -> None:
         scene.over("short"),
         OneByOne(b"run 0"),
     )
-    assert operator is not None
     anew = [
         operator.reached(np.stack([operator.release(each, fresh) for each in counts])) > 0
         for counts in (over.counted.stacked(rows.start, rows.stop) for rows in over.windows)
