@@ -15,13 +15,13 @@ from tests.support.tree import ROOT
 
 ALERTS = ROOT / "deploy" / "alerts.yml"
 CASES: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "alert_cases.yml").read_text(encoding="utf-8")
+    (Path(__file__).parent / "alert_cases.yml").read_text()
 )
 
 
 RULES: dict[str, dict[str, Any]] = {
     rule["alert"]: rule
-    for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
+    for group in yaml.safe_load(ALERTS.read_text())["groups"]
     for rule in group["rules"]
 }
 
@@ -29,14 +29,14 @@ RULES: dict[str, dict[str, Any]] = {
 def _complaints(folder: Path, rule: dict[str, Any]) -> str:
     """Return where a rule does otherwise than its cases say; nothing where it does as they say."""
     groups = {"groups": [{"name": "tocsin", "rules": [rule]}]}
-    (folder / "alerts.yml").write_text(yaml.safe_dump(groups), encoding="utf-8")
+    (folder / "alerts.yml").write_text(yaml.safe_dump(groups))
     tests = {
         "rule_files": ["alerts.yml"],
         "evaluation_interval": "15s",
         "tests": [_told(case, rule) for case in CASES if case["alert"] == rule["alert"]],
     }
     file = folder / "tests.yml"
-    file.write_text(yaml.safe_dump(tests), encoding="utf-8")
+    file.write_text(yaml.safe_dump(tests))
     return promtool("test", "rules", str(file))
 
 

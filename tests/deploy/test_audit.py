@@ -119,9 +119,9 @@ def test_the_audit_says_what_an_index_says() -> None:
 
 def test_the_audit_is_of_this_lock() -> None:
     """A new version in the lock needs `make audit`; each requirement says what replaces it."""
-    text = PAGE.read_text("utf-8")
+    text = PAGE.read_text()
     rows = re.findall(r"^\| `([a-z0-9._-]+)` \| (\S+) \|", text, flags=re.MULTILINE)
-    lock = locked(LOCK.read_text("utf-8"), frozenset(REPLACED_BY))
+    lock = locked(LOCK.read_text(), frozenset(REPLACED_BY))
     assert rows == [(one.name, one.locked) for one in lock]
     required = text.split("\n## ")[1]
     assert {name for name, _ in rows if f"| `{name}` |" in required} == set(REPLACED_BY)

@@ -96,7 +96,7 @@ def installed(
     for wheel in (built.wheel, foreign) if request.param == "first" else (foreign, built.wheel):
         made.install(wheel)
     (site,) = home.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     yield made
     whole = "".join(f"import {name}.cli; assert {name}.cli.FOREIGN; " for name in OURS)
     for script in (f"import tocsin.stream; {whole}", whole):

@@ -42,7 +42,7 @@ def test_a_new_version_is_written_into_every_place(tmp_path: Path) -> None:
     write(tmp_path)
     assert said(tmp_path) == ["7.8.9"] * len(PLACES)
     for name, _ in PLACES:
-        again = (tmp_path / name).read_text("utf-8").replace("7.8.9", version())
+        again = (tmp_path / name).read_text().replace("7.8.9", version())
         assert again == text_of(name)
 
 

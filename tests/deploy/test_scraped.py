@@ -101,7 +101,7 @@ def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterat
         for name, ports in (("tocsin-public", public), ("tocsin-custodian", custodian))
     ]
     config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
     address = f"127.0.0.1:{free_port()}"
     command = ["prometheus", f"--config.file={folder / 'prometheus.yml'}"]
     command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stream.build import Runtime
 
 DOCS = ROOT / "docs"
-FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text(encoding="utf-8"))
+FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text())
 RANG = alarm_of(0, {"room": "hall"})
 COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)

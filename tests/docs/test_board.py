@@ -13,7 +13,7 @@ from stream.kafka.board.groups import MOST_LISTED
 from stream.model.boards import Board
 from tests.support.tree import ROOT
 
-PAGE = (ROOT / "docs/how-to/board.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/board.md").read_text()
 FILES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
@@ -21,9 +21,9 @@ FILES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 def test_the_files_are_read(tmp_path: Path, text: str) -> None:
     """As printed, with their secrets beside them."""
     for secret in set(re.findall(r"\$\{file:(/run/secrets/\w+)\}", text)):
-        (tmp_path / Path(secret).name).write_text("sixteen bytes or more", encoding="utf-8")
+        (tmp_path / Path(secret).name).write_text("sixteen bytes or more")
     path = tmp_path / "board.yaml"
-    path.write_text(text.replace("/run/secrets/", ""), encoding="utf-8")
+    path.write_text(text.replace("/run/secrets/", ""))
     found = read_board(path, environ={})
     if "board:" not in text:
         assert (found.board, found.budget) == (Board(), None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from stream.model.alarms import Alarms
 
-TEXT = choosing.PAGE.read_text(encoding="utf-8")
+TEXT = choosing.PAGE.read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 NAMES = ("operator", "retailer", "care")
 

@@ -23,7 +23,7 @@ NAMES = ("counters", "early", "presence", "passages")
 def written(folder: Path, text: str) -> Path:
     """Write a recipe."""
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return path
 
 

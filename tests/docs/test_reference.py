@@ -34,9 +34,7 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
 def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
     """Tables, fields, budgets, levels, severities and SQL of the reference work as shown."""
     whole, tables, fields, budget, alarm, levels, severities, tolerances = snippets("yaml")
-    (tmp_path / "rooms.csv").write_text(
-        "seats,room\n120,lobby\n80,lab\n30,attic\n", encoding="utf-8"
-    )
+    (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n80,lab\n30,attic\n")
     text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
     more = "".join(f"    {line}\n" for line in fields.splitlines())
     text = text.replace("    fields:\n", more)

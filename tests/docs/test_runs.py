@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = PAGE.read_text()
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 
 

@@ -25,7 +25,7 @@ TAKEN_MS = 1_795_340_055_775
 def source_of(folder: Path, text: str) -> MqttSource:
     """Read a file as printed, with its variables."""
     path = folder / "sensors.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return read_mqtt(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"}).source
 
 
@@ -65,7 +65,7 @@ def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> No
 def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:
     """Its topic, its unit and its fields are those that the MQTT source writes."""
     path = tmp_path / "alarms.yaml"
-    path.write_text(FEED, encoding="utf-8")
+    path.write_text(FEED)
     report = examine(path, environ={})
     assert not report.errors
     feed, source = report.alarms.feeds["motion"], source_of(tmp_path, ZIGBEE)

@@ -72,7 +72,7 @@ def pages() -> Iterator[tuple[str, str]]:
     docs = ROOT / "docs"
     found = [page for section in SECTIONS for page in sorted((docs / section).glob("*.md"))]
     for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", docs / "index.md", *found):
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text()
         # All helps are on one page, which is made from the code.
         yield str(page.relative_to(ROOT)), text if page.name == "cli.md" else prose(text)
 
@@ -103,7 +103,7 @@ def deployed() -> Iterator[tuple[str, str]]:
     others = (ROOT / "docker-compose.yml", deploy / "alerts.yml", *deploy.glob("alertmanager/*"))
     for file in sorted({*charted, *others}):
         if file.is_file() and file.suffix in {".yaml", ".yml", ".txt", ".tpl"}:
-            yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
+            yield str(file.relative_to(ROOT)), file.read_text()
 
 
 def templates() -> Iterator[tuple[str, str]]:

@@ -59,7 +59,7 @@ SECTIONS: Final = ("tutorials", "how-to", "reference", "explanation")
 
 def words(page: str) -> int:
     """Return how many words a page has: what stands between blanks and has a letter or digit."""
-    return len(re.findall(r"\S*\w\S*", (ROOT / "docs" / page).read_text(encoding="utf-8")))
+    return len(re.findall(r"\S*\w\S*", (ROOT / "docs" / page).read_text()))
 
 
 @pytest.mark.parametrize("page", BUDGETS)
@@ -88,7 +88,7 @@ def test_every_page_for_users_has_a_budget() -> None:
 
 def test_the_glossary_is_short() -> None:
     """At most 45 terms, in alphabetical order."""
-    lines = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs/reference/glossary.md").read_text().splitlines()
     terms = [line.split("|")[1].strip().strip("`") for line in lines if line.startswith("| ")][1:]
     assert 20 < len(terms) <= 45
     assert terms == sorted(terms, key=str.lower)

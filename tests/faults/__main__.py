@@ -59,7 +59,7 @@ def _many(seeds: int, hunted: int, *, write: bool) -> int:
         for violation in outcome.violations:
             click.echo(f"seed {outcome.seed}: {violation}")
     if write:
-        _REPORT.write_text(report(outcomes, found, hunted), encoding="utf-8")
+        _REPORT.write_text(report(outcomes, found, hunted))
     return int(None in found.values() or any(one.violations for one in outcomes))
 
 

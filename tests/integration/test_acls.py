@@ -92,7 +92,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
     secrets = folder / "secrets"
     ran("sh", DEPLOY / "secrets.sh", secrets)
     for name in ("sensor-lobby", "analyst-anna"):
-        (secrets / f"kafka_{name}").write_text("letMeIn\n", encoding="utf-8")
+        (secrets / f"kafka_{name}").write_text("letMeIn\n")
     with GuardedBroker(secrets) as broker:
         tool = acl_tool(folder / "kafka-acls.sh", TOOL_VERSION)
         kafka = DEPLOY / "kafka"
@@ -118,7 +118,7 @@ def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
         "sasl_plain_username": name,
-        "sasl_plain_password": broker.password(name).read_text(encoding="utf-8").strip(),
+        "sasl_plain_password": broker.password(name).read_text().strip(),
     }
 
 
@@ -139,11 +139,9 @@ def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
         "    security_protocol: SASL_PLAINTEXT\n    sasl_mechanism: PLAIN\n"
         f"    sasl_username: {name}\n    sasl_password: ${{file:{broker.password(name)}}}\n"
     )
-    text = scenario.config.read_text(encoding="utf-8").replace(
-        broker.bootstrap, broker.address(name)
-    )
+    text = scenario.config.read_text().replace(broker.bootstrap, broker.address(name))
     text = text.replace("kafka:\n", f"kafka:\n  security:\n{security}")
-    scenario.config.write_text(text, encoding="utf-8")
+    scenario.config.write_text(text)
     return scenario.config
 
 
@@ -201,7 +199,6 @@ def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
         config.write_text(
             f"kafka: {_analysts(broker)}\n"
             f"notify: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
-            encoding="utf-8",
         )
         process = Command.start(folder / "notify", "notify", config, "--from-beginning")
         try:

@@ -77,7 +77,7 @@ def configured(folder: Path, text: str = CONFIG) -> Alarms:
     """Write and load a configuration; its ledger lies in the same folder."""
     folder.mkdir(exist_ok=True)
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return load(path, environ={})
 
 
@@ -95,9 +95,9 @@ def people(folder: Path, *, seed: int = 1) -> dict[str, list[Path]]:
         {"person": f"p{random.integers(60)}", "room": str(random.choice(["hall", "lab"])), "ts": t}
         for t in times.tolist()
     ]
-    badges.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    badges.write_text("".join(json.dumps(row) + "\n" for row in rows))
     cells = "".join(f"{t},p{t % 7}\n" for t in random.permutation(times).tolist())
-    doors.write_text(f"ts,person\n{cells}", encoding="utf-8")
+    doors.write_text(f"ts,person\n{cells}")
     return {"badges": [badges], "doors": [doors]}
 
 
@@ -155,7 +155,7 @@ def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:
 def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
     """The committed readings can be made again, byte for byte."""
     program: dict[str, object] = {"__name__": "simulate"}
-    source = (EXAMPLES / "office" / "simulate.py").read_text(encoding="utf-8")
+    source = (EXAMPLES / "office" / "simulate.py").read_text()
     exec(compile(source, "simulate.py", "exec"), program)  # noqa: S102  # a script, not a package
     main = program["main"]
     assert callable(main)
@@ -229,7 +229,7 @@ def test_windows_without_events_are_decided(tmp_path: Path) -> None:
     """Files without a row decide every window of the history all the same."""
     alarms = configured(tmp_path)
     badges, doors = tmp_path / "badges.jsonl", tmp_path / "doors.parquet"
-    badges.write_text("", encoding="utf-8")
+    badges.write_text("")
     columns = {"ts": pa.array([], pa.timestamp("ms", "UTC")), "person": pa.array([], pa.string())}
     pq.write_table(pa.table(columns), doors)
     decisions = replayed(alarms, {"badges": [badges], "doors": [doors]})
@@ -244,7 +244,7 @@ def test_events_outside_the_history_change_no_window(tmp_path: Path, stored: lis
     before = [one.digest for one in stored]
     again = configured(tmp_path / "again")
     files = people(tmp_path / "again")
-    with files["badges"][0].open("a", encoding="utf-8") as file:
+    with files["badges"][0].open("a") as file:
         for time_ms in (6 * HOUR_MS, 24 * HOUR_MS, 253_402_300_799_999):
             file.write(json.dumps({"person": "p1", "room": "hall", "ts": time_ms}) + "\n")
     stored.clear()

@@ -83,7 +83,7 @@ def written(folder: Path, ledger: str) -> Path:
     head = _CONFIG.format(ledger=ledger, rooms=", ".join(ROOMS), badges=BADGES)
     path = folder / "alarms.yaml"
     text = tables(folder) + head + alarms_text("TUMBLE(ts, INTERVAL '1' HOUR)")
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return path
 
 
@@ -100,7 +100,7 @@ def an_hour(folder: Path) -> list[str]:
             for at in range(number)
         ]
         file = folder / f"{feed}.jsonl"
-        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         found += ["--replay", f"{feed}={file}"]
     return found
 

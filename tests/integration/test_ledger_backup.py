@@ -36,8 +36,8 @@ def configured(folder: Path) -> str:
     """Return a configuration of many windows."""
     folder.mkdir()
     path = Path(configuration(folder, unit="user", epsilon_max="400"))
-    text = path.read_text(encoding="utf-8").replace("'1' HOUR", "'15' MINUTE")
-    path.write_text(text, encoding="utf-8")
+    text = path.read_text().replace("'1' HOUR", "'15' MINUTE")
+    path.write_text(text)
     return str(path)
 
 

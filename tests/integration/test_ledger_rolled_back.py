@@ -32,8 +32,8 @@ WINDOWS = 48
 def _configured(folder: Path) -> Path:
     """Return a configuration of many windows on one wall."""
     path = Path(configuration(folder, unit="user", epsilon_max="400"))
-    text = path.read_text(encoding="utf-8").replace("'1' HOUR", "'30' MINUTE")
-    path.write_text(text, encoding="utf-8")
+    text = path.read_text().replace("'1' HOUR", "'30' MINUTE")
+    path.write_text(text)
     return path
 
 
@@ -141,7 +141,7 @@ def test_an_older_copy_and_no_copy_are_refused(
     assert tocsin("ledger", str(path), "backup", str(tmp_path / "older.db")).exit_code == 0
     saved = tmp_path / "saved.jsonl"
     command = ("run", str(path), "--replay", events(tmp_path), "--json")
-    saved.write_text(tocsin(*command).stdout, encoding="utf-8")
+    saved.write_text(tocsin(*command).stdout)
     spent = _spent(path)
     put_back(tmp_path)
 
@@ -215,7 +215,7 @@ def test_what_leaves_is_noted_before_it_does(tmp_path: Path) -> None:
 
 
 def _noted(folder: Path) -> list[str]:
-    return _ledger(folder, ".heads").read_text(encoding="utf-8").splitlines()
+    return _ledger(folder, ".heads").read_text().splitlines()
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", '{"outcome": "decided"}\n'])
@@ -225,7 +225,7 @@ def test_what_shows_no_decision_is_refused(tmp_path: Path, text: str) -> None:
     _replay(path, last=3)
     _lost(tmp_path)
     saved = tmp_path / "saved.jsonl"
-    saved.write_text(text, encoding="utf-8")
+    saved.write_text(text)
     told = tocsin("ledger", str(path), "reconcile", "--published", str(saved))
     assert told.exit_code == 2
     assert "saved.jsonl" in told.stderr

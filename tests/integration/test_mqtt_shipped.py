@@ -46,7 +46,7 @@ class Shipped(Mosquitto):
             script = ["sh", str(SHIPPED / "passwords.sh"), str(passwords)]
             ran(*script, env={"SECRETS": str(secrets), "PATH": "/usr/bin:/bin"})
         self.analysts = self.analysts or free_port()
-        text = (SHIPPED / "mosquitto.conf").read_text("utf-8")
+        text = (SHIPPED / "mosquitto.conf").read_text()
         for old, new in (
             ("listener 1883", f"listener {self.port} {HOST}"),
             ("listener 1884", f"listener {self.analysts} {HOST}"),
@@ -57,7 +57,7 @@ class Shipped(Mosquitto):
             assert text.count(old) == 1
             text = text.replace(old, new)
         settings = self.folder / "mosquitto.conf"
-        settings.write_text(f"{text}user root\n", "utf-8")
+        settings.write_text(f"{text}user root\n")
         return ["/usr/sbin/mosquitto", "-c", str(settings)]
 
 

@@ -62,7 +62,7 @@ def forecast(folder: Path, *, single: bool) -> str:
     ]
     text = [json.dumps({"line": at, **line}) for at, line in enumerate(lines)]
     path = folder / "forecast.jsonl"
-    path.write_text("\n".join([*text, *text]) + "\n", encoding="utf-8")
+    path.write_text("\n".join([*text, *text]) + "\n")
     return str(path)
 
 
@@ -136,7 +136,7 @@ def test_an_event_of_the_protected_feed_changes_no_reference(
         folder.mkdir()
         path, own = watching_a_feed(folder, SUM, unit="event"), visits(folder, HOURS)
         if name == "with":
-            with Path(own).open("a", encoding="utf-8") as file:
+            with Path(own).open("a") as file:
                 file.write(json.dumps(extra) + "\n")
         with monkeypatch.context() as patched:
             stored = stored_partials(patched)

@@ -66,7 +66,7 @@ class Shell:
         programs = folder / "programs"
         programs.mkdir()
         for name, text in PROGRAMS.items():
-            (programs / name).write_text(text, encoding="utf-8")
+            (programs / name).write_text(text)
             (programs / name).chmod(0o755)
         (folder / "backups").mkdir()
         tools = (str(programs), path, str(Path(sys.executable).parent), os.environ["PATH"])
@@ -119,7 +119,7 @@ def _begin(folder: Path, windows: int) -> None:
     files = {"badges": [folder / "badges.jsonl"]}
     with (
         open_ledger(alarms) as ledger,
-        (folder / "published.jsonl").open("w", encoding="utf-8") as published,
+        (folder / "published.jsonl").open("w") as published,
     ):
         running = Replay(alarms, ledger, files).run()
         for _ in range(windows):
@@ -212,8 +212,8 @@ def test_a_workers_ledger_is_put_back(
 
         shell.run("createdb")
         shell.run("pg_restore")
-        text = scenario.config.read_text(encoding="utf-8")
-        scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"), encoding="utf-8")
+        text = scenario.config.read_text()
+        scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"))
         noted = {"NUMBER:HASH": checkpoint}
         shell.run("tocsin ledger alarms.yaml verify --checkpoint", put=noted)
         refused = scenario.start_worker()

@@ -123,7 +123,7 @@ def exported(folder: Path, *, first_offset: int = 0) -> Path:
 def test_partitions_of_a_dump_are_added_up(tmp_path: Path) -> None:
     """An export of several partitions counts as a run counts it."""
     config = tmp_path / "alarms.yaml"
-    config.write_text(EXPORTED, encoding="utf-8")
+    config.write_text(EXPORTED)
     alarms = load(config, environ={})
     files = {"badges": [exported(tmp_path)]}
     counted = count_history(alarms, files)
@@ -133,7 +133,7 @@ def test_partitions_of_a_dump_are_added_up(tmp_path: Path) -> None:
 def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> None:
     """What a run would deny as incomplete is not simulated, and it is said how much that is."""
     config = tmp_path / "alarms.yaml"
-    config.write_text(EXPORTED, encoding="utf-8")
+    config.write_text(EXPORTED)
     files = {"badges": [exported(tmp_path, first_offset=5)]}
     counted = count_history(load(config, environ={}), files)["crowd"]
     assert counted.incomplete >= 1
@@ -149,7 +149,7 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     config = tmp_path / "alarms.yaml"
     having = "HAVING COUNT(*) > 20 OR (COUNT(DISTINCT person) > 7 AND COUNT(*) > 12)"
     text = EXPORTED.replace("HAVING COUNT(*) > 20", having)
-    config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"), encoding="utf-8")
+    config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"))
     log = exported(tmp_path)
     result = tocsin(
         str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
@@ -162,7 +162,7 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     condition = alarms.by_name["crowd"].condition
     counted = count_history(alarms, {"badges": [log]})["crowd"]
     true = sum(int(condition.truth(counted.dense(at)).sum()) for at in range(counted.windows))
-    (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
+    (one,) = json.loads((tmp_path / "out.json").read_text())["alarms"]
     assert [each["mechanism"] for each in one["settings"]] == ["tslm", "ppwlm", "probe"]
     assert {each["fnr"]["of"] for each in one["settings"]} == {4 * true}
     assert true > 0
@@ -181,7 +181,7 @@ def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
     said = []
     for alarms in (band, band + alarm.replace("crowd", "many")):
         config = tmp_path / "alarms.yaml"
-        config.write_text(f"{head}alarms:\n{alarms}", encoding="utf-8")
+        config.write_text(f"{head}alarms:\n{alarms}")
         result = tocsin(str(config), "--replay", log, "--runs", "1", "--workers", "1")
         said.append((result.exit_code, result.stderr))
     (alone, why), (both, note) = said
@@ -232,7 +232,7 @@ def test_office_is_simulated_and_nothing_else_happens(
     assert made == {"out.json", "out.html"}
     for name in made:
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-    read = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    read = json.loads((tmp_path / "out.json").read_text())
     assert read["audience"].startswith("custodian only")
     (one,) = read["alarms"]
     assert (one["alarm"], one["windows"], one["cells_per_unit"]) == ("fire-code", 75, 2)
@@ -242,7 +242,7 @@ def test_office_is_simulated_and_nothing_else_happens(
     assert own[0]["fnr"]["of"] == 3 * 3  # three crowds, three runs
     assert len(one["settings"]) == 6
     assert own[0]["denied"] == 0
-    assert "custodian only" in (tmp_path / "out.html").read_text("utf-8")
+    assert "custodian only" in (tmp_path / "out.html").read_text()
     again = tocsin(config, "--replay", BADGES, "--json", "out.json")
     assert again.exit_code == 2
     assert "--force" in again.stderr
@@ -256,7 +256,7 @@ def test_one_alarm_of_several(tmp_path: Path) -> None:
         "--tolerance-factors", "0.02,1", "--json", str(tmp_path / "out.json"),
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
+    (one,) = json.loads((tmp_path / "out.json").read_text())["alarms"]
     assert one["alarm"] == "big-week"
     denied = {(each["max_fnr"], each["tolerance"]): each["denied"] for each in one["settings"]}
     assert denied[0.05, "9000"] == 0
@@ -308,7 +308,7 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
         str(config), "--replay", str(log), "--runs", "5", "--workers", "1", "--json", str(out)
     )
     assert result.exit_code == 0, result.stderr
-    (one,) = json.loads(out.read_text("utf-8"))["alarms"]
+    (one,) = json.loads(out.read_text())["alarms"]
     (own,) = one["settings"]
     assert one["windows"] > 2_000
     assert own["epsilon_worst"] <= 3 < 2 * own["epsilon_worst"]

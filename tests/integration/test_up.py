@@ -80,7 +80,7 @@ class Stack:
     @property
     def ports(self) -> dict[str, int]:
         """Every port, by name."""
-        found: dict[str, int] = json.loads((self.folder / "ports.json").read_text("utf-8"))
+        found: dict[str, int] = json.loads((self.folder / "ports.json").read_text())
         return found
 
     def processes(self) -> dict[str, int]:
@@ -175,7 +175,7 @@ def _listening(stack: Stack, log: Path) -> Iterator[None]:
 
 def _states(log: Path) -> list[str]:
     """Return the states of the auditorium that were heard, one after the other."""
-    lines = [line.split(" ", 1) for line in log.read_text("utf-8").splitlines()]
+    lines = [line.split(" ", 1) for line in log.read_text().splitlines()]
     return [json.loads(told)["state"] for topic, told in lines if topic == CROWDED]
 
 
@@ -196,7 +196,7 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
             _assert_the_board_says_what_there_is(stack)
             wait_until("it is over in Alertmanager", lambda: not stack.rings())
             wait_until("it is over on MQTT", lambda: "OFF" in _states(log))
-            heard = log.read_text("utf-8")
+            heard = log.read_text()
         assert _states(log)[0] == "ON"
         assert "office/" not in heard
         _assert_dashboards_have_data(stack)
@@ -296,6 +296,6 @@ def _seconds(stack: Stack) -> dict[str, float]:
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     found = {}
     for name, pid in stack.processes().items():
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         found[name] = round(sum(map(int, fields[11:15])) * tick_s, 1)
     return found

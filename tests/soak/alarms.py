@@ -206,7 +206,6 @@ def write_configuration(
             events=EVENTS_PER_CELL,
             alarms="".join(_alarm(alarm, pace) for alarm in alarms_of(pace)),
         ),
-        encoding="utf-8",
     )
 
 

@@ -213,7 +213,7 @@ def main() -> int:
     wrong, text = examined(Path(folder))
     print(text)
     if options == ["--write"]:
-        REPORT.write_text(text, encoding="utf-8")
+        REPORT.write_text(text)
     return int(bool(wrong))
 
 

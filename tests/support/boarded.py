@@ -77,7 +77,6 @@ class Boarded:
         self._config.write_text(
             f"kafka: {kafka}\n"
             f'board: {{listen: "{HOST}:{self.port}"}}\nlog: {{format: json}}\n{more}',
-            encoding="utf-8",
         )
 
     @property

@@ -63,7 +63,7 @@ def configuration(
         .replace("TOLERANCE", str(tolerance))
     )
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return str(path)
 
 
@@ -74,7 +74,7 @@ def events(folder: Path, name: str = "badges.jsonl") -> str:
         for i in range(200)
     ]
     path = folder / name
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
     return str(path)
 
 
@@ -87,7 +87,7 @@ def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
         for i, n in enumerate(values)
     ]
     path = folder / "visits.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
     return str(path)
 
 

@@ -158,5 +158,5 @@ def tables(folder: Path) -> str:
     """Write the tables of the references; return the configuration's line."""
     for name, numbers in {"usual": USUAL, "spent": SPENT}.items():
         rows = "".join(f"{room},{number}\n" for room, number in numbers.items())
-        (folder / f"{name}.csv").write_text(f"room,{name}\n{rows}", encoding="utf-8")
+        (folder / f"{name}.csv").write_text(f"room,{name}\n{rows}")
     return "tables: {usual: usual.csv, spent: spent.csv}\n"

@@ -36,7 +36,7 @@ def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) ->
         report: what was counted.
         path: of the report.
     """
-    _, *sections = path.read_text(encoding="utf-8").split("\n## ")
+    _, *sections = path.read_text().split("\n## ")
     kept = {one.partition("\n")[0]: one.partition("\n")[2].strip() for one in sections}
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     ran = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}"
@@ -50,4 +50,4 @@ def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) ->
         ]
     )
     parts = [_HEAD, *(f"## {name}\n\n{text}\n" for name, text in kept.items())]
-    path.write_text("\n".join(parts), encoding="utf-8")
+    path.write_text("\n".join(parts))

@@ -100,7 +100,7 @@ class Command:
 
     def text(self) -> str:
         """Return what it wrote to standard error."""
-        return self.errors.read_text(encoding="utf-8")
+        return self.errors.read_text()
 
     def lines(self) -> list[dict[str, Any]]:
         """Return its log, which is JSON."""

@@ -14,7 +14,7 @@ __all__ = ["children", "gone", "ran"]
 def gone(pid: int) -> bool:
     """Tell whether a process has ended, whether or not somebody has asked how."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return True
     return stat.rpartition(")")[2].split()[0] in {"Z", "X"}

@@ -61,7 +61,7 @@ def _published(folder: Path) -> tuple[Alarms, Ledger, list[Record]]:
         for i in range(200)
     ]
     events = folder / "badges.jsonl"
-    events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    events.write_text("\n".join(lines) + "\n")
     alarms = load(path, environ={})
     ledger = open_ledger(alarms)
     records: list[Record] = []

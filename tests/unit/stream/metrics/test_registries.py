@@ -318,7 +318,7 @@ def test_every_label_of_the_custodian_is_there_from_the_start() -> None:
 
 def _first_column(page: str, head: str) -> list[str]:
     """Return the words of the first column of the table that a page has under a head."""
-    text = (_DOCS.parent / page).read_text(encoding="utf-8")
+    text = (_DOCS.parent / page).read_text()
     table = text[text.index(head) :].split("\n\n")[0]
     return sorted(word for row in table.splitlines() for word in _WORD.findall(row.split("|")[1]))
 

@@ -39,7 +39,7 @@ MINUTE_MS = 60_000
 def written(folder: Path, old: str = "", new: str = "") -> Path:
     """Write the configuration, something in it changed."""
     path = folder / "alarms.yaml"
-    path.write_text(CONFIG.replace(old, new) if old else CONFIG, encoding="utf-8")
+    path.write_text(CONFIG.replace(old, new) if old else CONFIG)
     return path
 
 

@@ -81,7 +81,7 @@ def test_reaching_is_a_binomial_tail() -> None:
 def found(folder: Path, lines: str, **settings: str) -> tuple[Utility, Steadied, str]:
     """Return an alarm's worth, what its lifecycle makes of it, and what a plan prints."""
     path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
-    path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
+    path.write_text(path.read_text() + lines)
     alarms = load(path, environ={})
     (utility,) = utilities(alarms)
     one = steadied(utility)

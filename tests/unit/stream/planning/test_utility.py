@@ -216,7 +216,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Alarms]:
     again = CliRunner().invoke(main, ["plan", str(path), "--html", str(out)])
     assert again.exit_code == 2
     assert "--force" in again.stderr
-    return out.read_text(encoding="utf-8"), planned(path)
+    return out.read_text(), planned(path)
 
 
 def drawings(text: str) -> list[ET.Element]:

@@ -86,14 +86,14 @@ def configured(folder: Path, budget: str, *alarms: str) -> Path:
     head = HEAD.replace("SHOPS", ", ".join(SHOPS)).replace("CLASSES", ", ".join(CLASSES))
     head = head.replace("BUDGET", budget).replace("LEDGER", str(folder / "ledger.db"))
     path = folder / "alarms.yaml"
-    path.write_text(head + "".join(alarms), encoding="utf-8")
+    path.write_text(head + "".join(alarms))
     return path
 
 
 def sold(folder: Path) -> Path:
     """Write six hours of sales."""
     path = folder / "sales.jsonl"
-    path.write_text(sales(), encoding="utf-8")
+    path.write_text(sales())
     return path
 
 
