@@ -31,15 +31,14 @@ def rooms(tmp_path: Path) -> Path:
 
 def test_the_plan_is_the_one_that_is_explained(rooms: Path) -> None:
     """Locked as the page says; the other page has the plan word by word."""
-    assert tocsin("lock", str(rooms)).exit_code == 0
-    assert tocsin("plan", str(rooms)).stdout == PLAN
+    tocsin("lock", rooms, code=0)
+    assert tocsin("plan", rooms).stdout == PLAN
 
 
 def test_what_would_have_to_change_is_what_the_page_says(rooms: Path) -> None:
     """With an epsilon of 1: another epsilon, or another threshold."""
     rooms.write_text(WANTED.replace('epsilon_max: "4"', 'epsilon_max: "1"'))
-    found = tocsin("lock", str(rooms))
-    assert found.exit_code == 3
+    found = tocsin("lock", rooms, code=3)
     for change in ('epsilon_max: "1.7670"', "a threshold just below 32"):
         assert change in LOCK
         assert change in found.stdout + found.stderr

@@ -34,7 +34,7 @@ def test_every_recipe_checks_and_fits(text: str, tmp_path: Path) -> None:
     *findings, verdict = json_lines(tocsin("check", path, "--json"))
     assert [line["level"] for line in findings] == ["note"]
     assert verdict["verdict"] == "ok"
-    assert tocsin("plan", path).exit_code == 0
+    tocsin("plan", path, code=0)
 
 
 def test_a_wider_clip_needs_what_the_page_says(tmp_path: Path) -> None:

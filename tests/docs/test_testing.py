@@ -46,8 +46,7 @@ def test_the_example_prints_what_the_page_says(folder: Path) -> None:
     narrow = ALARMS.replace("max_groups_per_window: 2", "max_groups_per_window: 1")
     assert narrow != ALARMS
     (folder / "alarms.yaml").write_text(narrow)
-    result = tocsin("test", "alarms_test.yaml")
-    assert result.exit_code == 1
+    result = tocsin("test", "alarms_test.yaml", code=1)
     assert FAILS in result.stdout
 
 

@@ -172,7 +172,7 @@ def test_every_form_is_in_the_table(tmp_path: Path) -> None:
 def test_what_rings_elsewhere_is_told(tmp_path: Path) -> None:
     """Broken twins of two forms: decided the wrong way round, not sent, or ringing in any room."""
     path = written(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
-    lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
+    lines = json_lines(tocsin("run", path, *an_hour(tmp_path), "--json"))
     records = [line for line in lines if "group" in line and rang_at([line], 0)]
     for form in ("plain", "average"):
         others = [each for each in records if each["alarm"] != form]
@@ -195,7 +195,7 @@ def test_every_form_rings_where_it_should_in_a_replay(
     if database == "postgresql":
         ledger = request.getfixturevalue("postgres").new_database()
     path = written(tmp_path, ledger)
-    lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
+    lines = json_lines(tocsin("run", path, *an_hour(tmp_path), "--json"))
     decisions = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decisions} == {"decided"}
     alarms = load(path, environ={})

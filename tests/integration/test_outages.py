@@ -7,12 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from deploy.kafka.runtime import free_port
 from stream.build import open_ledger
-from stream.cli.main import main
-from tests.support.commands import ledger_must_verify
+from tests.support.commands import ledger_must_verify, tocsin
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker
@@ -117,8 +115,7 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
         assert "tocsin ledger FILE apply" in refused.text()
         assert _cursor_ms(scenario) == cursor_ms
 
-        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "apply"])
-        assert told.exit_code == 0, told.output
+        told = tocsin("ledger", scenario.config, "apply", code=0)
         assert "crowd: applied, in force from" in told.output
         with open_ledger(scenario.alarms()) as ledger:
             boundary_ms = ledger.effective_from(scenario.query)

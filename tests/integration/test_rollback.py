@@ -10,15 +10,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from accountant.errors import LedgerRolledBackError
 from accountant.units import to_loss_units
 from stream.build import open_ledger
-from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.kafka.guard import check_ledger
 from stream.windows.shown import moment_text
+from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS
 from tests.support.ledgers import must_verify
 from tests.support.scenario import Scenario
@@ -59,8 +58,7 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
         assert f"the first of alarm 'crowd' from {first_lost} on: " in refused.text()
         assert _sequence(scenario) == before
 
-        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "reconcile"])
-        assert told.exit_code == 0, told.output
+        told = tocsin("ledger", scenario.config, "reconcile", code=0)
         assert f"{len(released) - before} decision(s) taken over" in told.output
         assert _sequence(scenario) == len(released)
 

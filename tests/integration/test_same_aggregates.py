@@ -6,13 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from stream.build import open_ledger
-from stream.cli.main import main
 from stream.events.records import Record
 from stream.replay.exports import ExportInfo, LoggedRecord, export_info, read_log
 from stream.replay.replay import Replay
+from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up, crowd
@@ -127,7 +126,7 @@ def _replay(
 ) -> dict[int, tuple[int, ...]]:
     """Replay an export of the topic through the embedded shell and return what it counted."""
     export = scenario.directory / "log.parquet"
-    done = CliRunner().invoke(main, ["export", str(scenario.config), "badges", str(export)])
+    done = tocsin("export", scenario.config, "badges", export)
     assert (done.exit_code, done.stdout) == (0, f"{len(records)} records in {export}\n"), (
         done.stderr
     )

@@ -37,7 +37,7 @@ def outlook(path: Path) -> RunOutlook:
 
 def planned(path: Path) -> float | None:
     """Return the miss rate given no alarm, where the plan says one."""
-    (budget,) = json_lines(tocsin("plan", str(path), "--json"))
+    (budget,) = json_lines(tocsin("plan", path, "--json"))
     (alarm,) = budget["alarms"]
     found: float | None = alarm["miss_rate_given_no_alarm"]
     return found
@@ -48,7 +48,7 @@ def check(path: Path) -> None:
     query = load(path, environ={}).by_name["crowd"]
     operator = run_of(query)
     terms = operator.run_terms
-    lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
+    lines = json_lines(tocsin("run", path, "--replay", events(path.parent), "--json"))
     decided = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decided} == {"decided"}
     alarms = sum("group" in line for line in lines)
@@ -72,7 +72,7 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     queries = (load(path, environ={}).by_name["crowd"] for path in (bounded, free))
     kept, plain = (price_of(query).epsilon for query in queries)
     assert kept > plain
-    assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", str(free)).stdout
+    assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", free).stdout
     check(bounded)
 
 

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from stream.build import open_ledger
-from stream.cli.main import main
 from stream.config.loading import load
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
 from tests.integration.test_embedded import export
 from tests.support import examples
+from tests.support.commands import tocsin
 from tests.support.examples import copied
 from tests.support.oracle import add_up
 from tests.support.recording import journalled, stored_partials
@@ -64,9 +63,9 @@ alarms:
 """
 
 
-def tocsin(*arguments: str) -> Result:
+def simulate(*arguments: object, code: int = 0) -> Result:
     """Run the command in this process."""
-    return CliRunner().invoke(main, ["simulate", *arguments], catch_exceptions=False)
+    return tocsin("simulate", *arguments, code=code)
 
 
 def office(folder: Path) -> str:
@@ -138,8 +137,8 @@ def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> No
     counted = count_history(load(config, environ={}), files)["crowd"]
     assert counted.incomplete >= 1
     assert counted.windows + counted.incomplete == 11
-    result = tocsin(
-        str(config), "--replay", str(files["badges"][0]), "--runs", "1", "--workers", "1",
+    result = simulate(
+        config, "--replay", files["badges"][0], "--runs", "1", "--workers", "1",
     )  # fmt: skip
     assert f"{counted.incomplete} windows left out" in " ".join(result.stdout.split())
 
@@ -151,12 +150,11 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     text = EXPORTED.replace("HAVING COUNT(*) > 20", having)
     config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"))
     log = exported(tmp_path)
-    result = tocsin(
-        str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
+    result = simulate(
+        config, "--replay", log, "--runs", "4", "--workers", "1",
         "--mechanisms", "tslm,ppwlm,probe",
-        "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html"),
+        "--json", tmp_path / "out.json", "--html", tmp_path / "out.html",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
     assert "not simulated" not in result.stdout
     alarms = load(config, environ={})
     condition = alarms.by_name["crowd"].condition
@@ -177,18 +175,14 @@ def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
     band = alarm.replace("COUNT(*) > 20", "ABS(COUNT(*) - REFERENCE) >= 50").replace(
         "tolerance: 1", 'mechanism: {decider: {epsilon: "1", reference: 9}}'
     )
-    log = str(exported(tmp_path))
-    said = []
-    for alarms in (band, band + alarm.replace("crowd", "many")):
-        config = tmp_path / "alarms.yaml"
-        config.write_text(f"{head}alarms:\n{alarms}")
-        result = tocsin(str(config), "--replay", log, "--runs", "1", "--workers", "1")
-        said.append((result.exit_code, result.stderr))
-    (alone, why), (both, note) = said
-    assert alone
-    assert "crowd: the band of a decider has no mechanism" in why
-    assert both == 0, note
-    assert "left out: crowd" in note
+    config = tmp_path / "alarms.yaml"
+    options = ("--replay", exported(tmp_path), "--runs", "1", "--workers", "1")
+    config.write_text(f"{head}alarms:\n{band}")
+    alone = tocsin("simulate", config, *options)
+    assert alone.exit_code
+    assert "crowd: the band of a decider has no mechanism" in alone.stderr
+    config.write_text(f"{head}alarms:\n{band}{alarm.replace('crowd', 'many')}")
+    assert "left out: crowd" in simulate(config, *options).stderr
 
 
 def test_limit_takes_the_first_windows(tmp_path: Path) -> None:
@@ -209,10 +203,10 @@ def test_too_much_history_is_refused_with_a_hint(
 ) -> None:
     """Beyond the guards an error names the limit to write; nothing private is in it."""
     monkeypatch.setattr(history, guard, most)
-    result = tocsin(office(tmp_path), "--replay", BADGES, "--runs", "1", "--workers", "1")
-    assert result.exit_code == 2
-    assert "--limit" in result.stderr
-    assert str(most) in result.stderr
+    options = ("--replay", BADGES, "--runs", "1", "--workers", "1")
+    said = simulate(office(tmp_path), *options, code=2).stderr
+    assert "--limit" in said
+    assert str(most) in said
 
 
 def test_office_is_simulated_and_nothing_else_happens(
@@ -222,11 +216,10 @@ def test_office_is_simulated_and_nothing_else_happens(
     config = office(tmp_path)
     before = sorted(each for each in tmp_path.rglob("*"))
     monkeypatch.chdir(tmp_path)
-    result = tocsin(
+    result = simulate(
         config, "--replay", BADGES, "--runs", "3", "--mechanisms", "tslm,ppwlm,nlm",
         "--tolerance-factors", "1,2", "--json", "out.json", "--html", "out.html", "--workers", "2",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("custodian only")
     made = {each.name for each in tmp_path.rglob("*") if each not in before}
     assert made == {"out.json", "out.html"}
@@ -243,19 +236,17 @@ def test_office_is_simulated_and_nothing_else_happens(
     assert len(one["settings"]) == 6
     assert own[0]["denied"] == 0
     assert "custodian only" in (tmp_path / "out.html").read_text()
-    again = tocsin(config, "--replay", BADGES, "--json", "out.json")
-    assert again.exit_code == 2
+    again = simulate(config, "--replay", BADGES, "--json", "out.json", code=2)
     assert "--force" in again.stderr
 
 
 def test_one_alarm_of_several(tmp_path: Path) -> None:
     """``--alarm`` shows and changes that one; the budget is asked for all of them."""
-    result = tocsin(
-        str(copied("retail", tmp_path)), "--replay", str(examples.SALES), "--alarm", "big-week",
+    simulate(
+        copied("retail", tmp_path), "--replay", examples.SALES, "--alarm", "big-week",
         "--runs", "2", "--workers", "1", "--max-fnr", "0.01,0.05",
-        "--tolerance-factors", "0.02,1", "--json", str(tmp_path / "out.json"),
+        "--tolerance-factors", "0.02,1", "--json", tmp_path / "out.json",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
     (one,) = json.loads((tmp_path / "out.json").read_text())["alarms"]
     assert one["alarm"] == "big-week"
     denied = {(each["max_fnr"], each["tolerance"]): each["denied"] for each in one["settings"]}
@@ -304,10 +295,7 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
     log = tmp_path / "sales.jsonl"
     log.write_text("\n".join(rows) + "\n")
     out = tmp_path / "out.json"
-    result = tocsin(
-        str(config), "--replay", str(log), "--runs", "5", "--workers", "1", "--json", str(out)
-    )
-    assert result.exit_code == 0, result.stderr
+    result = simulate(config, "--replay", log, "--runs", "5", "--workers", "1", "--json", out)
     (one,) = json.loads(out.read_text())["alarms"]
     (own,) = one["settings"]
     assert one["windows"] > 2_000
@@ -326,7 +314,7 @@ def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
         [
             sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
             "--runs", "100000", "--workers", "2", "--mechanisms", "tslm,ppwlm",
-            "--json", str(tmp_path / "out.json"),
+            "--json", tmp_path / "out.json",
         ],
         cwd=ROOT,
         stdout=subprocess.PIPE,

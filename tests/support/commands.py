@@ -91,9 +91,11 @@ def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
     return str(path)
 
 
-def tocsin(*arguments: str) -> Result:
-    """Run the command in this process."""
-    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+def tocsin(*arguments: object, code: int | None = None) -> Result:
+    """Run the command in this process; where a code is given, it has to end with it."""
+    result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    assert code is None or result.exit_code == code, result.output
+    return result
 
 
 def json_lines(result: Result, code: int = 0) -> list[dict[str, Any]]:

@@ -311,8 +311,7 @@ class Scenario:
 
     def topics_must_agree(self) -> None:
         """Fail unless the topics hold what the ledger decided."""
-        compared = tocsin("ledger", str(self.config), "verify", "--topics")
-        assert compared.exit_code == 0, compared.stderr
+        tocsin("ledger", self.config, "verify", "--topics", code=0)
 
     def published(self) -> list[Mapping[str, Any]]:
         """Return the published alarms, duplicates included."""

@@ -113,8 +113,7 @@ def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
     tests = tmp_path / "tests.yaml"
     case = "  - name: full\n    counts: {a: 200}\n    fires: {a: '>= 0.9'}\n"
     tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")
-    ended = tocsin("test", str(tests))
-    assert ended.exit_code == 2
+    ended = tocsin("test", tests, code=2)
     assert "`crowd` is an early alarm (CUMULATE): counts of a window do not suffice" in ended.output
 
 

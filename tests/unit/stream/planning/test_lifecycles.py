@@ -86,7 +86,7 @@ def found(folder: Path, lines: str, **settings: str) -> tuple[Utility, Steadied,
     (utility,) = utilities(alarms)
     one = steadied(utility)
     assert one is not None
-    return utility, one, tocsin("plan", str(path)).stdout
+    return utility, one, tocsin("plan", path).stdout
 
 
 def test_a_plan_says_what_for_does(tmp_path: Path) -> None:

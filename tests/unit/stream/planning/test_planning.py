@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,6 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import registration, shape_of
 from stream.model.alarms import cells_per_unit
@@ -41,6 +39,7 @@ from stream.planning.stretching import duration_text
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
+from tests.support.commands import tocsin
 from tests.support.planned import Alarm, Config, calendars, outlook
 
 if TYPE_CHECKING:
@@ -300,7 +299,7 @@ def test_a_declared_history_is_where_a_lifetime_begins_and_ends(tmp_path: Path) 
     enough = replace(config, epsilon_max="34")
     assert enough.look(tmp_path).refusal is None
     assert replace(config, epsilon_max="33").look(tmp_path).refusal is not None
-    shown = CliRunner().invoke(main, ["plan", str(config.write(tmp_path)), "--details"]).stdout
+    shown = tocsin("plan", config.write(tmp_path), "--details").stdout
     assert "first refused: a, window of 2011-01-01T05:00:00.000Z, after 5" in " ".join(
         shown.split()
     )
@@ -326,7 +325,7 @@ def test_alarms_of_different_hours_share_no_row(tmp_path: Path) -> None:
 def test_details_say_which_alarms_share_rows(tmp_path: Path) -> None:
     """What keeps two alarms apart is named, and what it saves."""
     path = OVER_BUDGET["rooms"].write(tmp_path)
-    shown = CliRunner().invoke(main, ["plan", str(path), "--details"]).stdout
+    shown = tocsin("plan", path, "--details").stdout
     assert "a, c: share no row: badges.room" in shown
     assert "a, b: share rows" in shown
     assert "that row is in a, b" in shown

@@ -8,18 +8,17 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import floor_loss_units, to_loss_units
-from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import registration, terms_of
 from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning import playing
 from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
+from tests.support.commands import tocsin
 from tests.support.ledgers import open_ledger
 from tests.support.planned import Alarm, Config, outlook
 
@@ -241,11 +240,8 @@ def test_it_is_said_to_people_and_to_programs(tmp_path: Path) -> None:
         epsilon_max="1.5",
     )
     file = str(config.write(tmp_path))
-    printed = CliRunner().invoke(main, ["plan", file]).stdout
+    printed = tocsin("plan", file).stdout
     assert "0/1  whole-day" in printed
-    (budget,) = (
-        json.loads(line)
-        for line in CliRunner().invoke(main, ["plan", "--json", file]).stdout.splitlines()
-    )
+    (budget,) = (json.loads(line) for line in tocsin("plan", "--json", file).stdout.splitlines())
     found = {one["alarm"]: (one["windows"], one["covered"]) for one in budget["alarms"]}
     assert found == {"hourly": (24, 11), "night": (2, 2), "whole-day": (1, 0)}

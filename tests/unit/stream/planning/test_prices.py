@@ -6,12 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import price_of
 from stream.planning.prices import price_setter
+from tests.support.commands import tocsin
 from tests.support.planned import Alarm, Config
 
 if TYPE_CHECKING:
@@ -92,5 +91,5 @@ def test_one_comparison_or_a_sum_of_losses_has_no_setter(
 def test_details_name_what_sets_the_price(tmp_path: Path) -> None:
     """One sentence a condition."""
     config, _ = priced(tmp_path, OR, 2, 5)
-    shown = CliRunner().invoke(main, ["plan", str(config.write(tmp_path)), "--details"]).stdout
+    shown = tocsin("plan", config.write(tmp_path), "--details").stdout
     assert "with tolerance 2 alone sets the price: with 5 it would be 0.415" in shown

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
 from stream.config.loading import load
 from stream.planning.detection import DetectionCurve
 from stream.planning.false_alarms import false_alarms, windows_in_a_week
 from stream.planning.shown import number, rate
 from stream.windows.calendars import FixedCalendar
 from stream.windows.schedule import Schedule
+from tests.support.commands import tocsin
 from tests.support.detection import ring_probability
 from tests.support.planned import Alarm, Config
 
@@ -138,7 +137,7 @@ def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
 ) -> None:
     """Only a name is longer; whatever kind of alarm, its figures stand on its line."""
     path = many(tmp_path, epsilon_max)
-    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout.splitlines()
+    shown = tocsin("plan", path).stdout.splitlines()
     rows = shown[next(at for at, line in enumerate(shown) if line.endswith("alarm")) + 1 :]
     names = list(planned(path).by_name)
     for row, name in zip(rows, names, strict=False):
@@ -150,8 +149,7 @@ def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
 def test_what_is_printed_is_what_is_computed(tmp_path: Path) -> None:
     """JSON has the same figures, in the order of the file, and curves begin where the law does."""
     path = many(tmp_path, "400")
-    result = CliRunner().invoke(main, ["plan", str(path), "--json"])
-    assert result.exit_code == 0, result.output
+    result = tocsin("plan", path, "--json", code=0)
     (budget,) = map(json.loads, result.stdout.splitlines())
     found = {one["alarm"]: one for one in budget["alarms"]}
     alarms = planned(path)
@@ -211,10 +209,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Alarms]:
     """Return the page of all kinds of alarms."""
     folder = tmp_path_factory.mktemp("page")
     path, out = many(folder), folder / "plan.html"
-    result = CliRunner().invoke(main, ["plan", str(path), "--html", str(out)])
-    assert result.exit_code == 0, result.output
-    again = CliRunner().invoke(main, ["plan", str(path), "--html", str(out)])
-    assert again.exit_code == 2
+    tocsin("plan", path, "--html", out, code=0)
+    again = tocsin("plan", path, "--html", out, code=2)
     assert "--force" in again.stderr
     return out.read_text(), planned(path)
 

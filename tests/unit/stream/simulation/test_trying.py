@@ -89,10 +89,10 @@ def simulated(folder: Path, path: Path, *options: str) -> dict[str, Any]:
     """Simulate, and return what the first alarm's JSON says."""
     out = folder / "out.json"
     ended = tocsin(
-        "simulate", str(path), "--replay", str(events(folder)), "--workers", "1",
-        "--json", str(out), "--force", *options,
-    )  # fmt: skip
-    assert ended.exit_code == 0, ended.output
+        *("simulate", path, "--replay", events(folder), "--workers", "1", "--force"),
+        *("--json", out, *options),
+        code=0,
+    )
     (first, *_) = json.loads(out.read_text())["alarms"]
     return {**first, "shown": ended.output}
 
