@@ -200,7 +200,7 @@ def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
         )
         process = Command.start(folder / "notify", "notify", config, "--from-beginning")
         try:
-            wait_until("an alarm is delivered", lambda: bool(inbox.letters) or not process.alive)
+            wait_until("an alarm is delivered", lambda: inbox.letters or not process.alive)
             assert process.alive, process.text()
         finally:
             process.stop()
@@ -231,7 +231,7 @@ def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:
     """Notify reads both topics in its own group and keeps its place; nobody takes the other's."""
     consumer = _subscribed(broker, "notify", "notify")
     try:
-        wait_until("a decision is read", lambda: bool(consumer.poll(timeout_ms=500)))
+        wait_until("a decision is read", lambda: consumer.poll(timeout_ms=500))
         consumer.commit()
     finally:
         consumer.close()

@@ -85,13 +85,13 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
         scenario.create_topics()
         scenario.start_worker()
         scenario.start_worker()
-        wait_until("a window is decided", lambda: bool(scenario.done("decision")))
+        wait_until("a window is decided", lambda: scenario.done("decision"))
         with flowing(broker.bootstrap, scenario.topic, seed=23, metadata_max_age_ms=1_000):
             wait_until("events are counted", lambda: _counted(scenario) >= 2)
             assert grow(scenario, die="announced").returncode == -signal.SIGKILL
             assert _partitions(scenario) == 2
             scenario.workers[0].kill()
-            wait_until("a window is denied", lambda: bool(_reasons(scenario)))
+            wait_until("a window is denied", lambda: _reasons(scenario))
             assert grow(scenario, die="made").returncode == -signal.SIGKILL
             assert _partitions(scenario) == 5
             assert _growth(scenario).until_ms is None

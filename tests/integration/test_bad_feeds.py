@@ -60,7 +60,7 @@ def running(
             scenario.create_topics()
             scenario.start_worker()
         for name, scenario in scenarios.items():
-            wait_until(f"{name}: a worker counts", lambda s=scenario: bool(s.done("partial")))
+            wait_until(f"{name}: a worker counts", lambda s=scenario: s.done("partial"))
         yield scenarios
     finally:
         for scenario in scenarios.values():

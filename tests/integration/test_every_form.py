@@ -233,12 +233,11 @@ def test_every_form_rings_where_it_should_on_a_live_log(
         field_lines=BADGES,
         epsilon_max="100000",
     )
-    scenario.create_topics()
     every = {*FORMS, scenario.query}
-    try:
+    with scenario:
         for _ in range(workers):
             scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        wait_until("a worker runs", scenario.cursor_ms)
         start_ms = scenario.people(scenario.cursor_ms())
         scenario.mark(start_ms)
         scenario.expect(start_ms)
@@ -247,8 +246,6 @@ def test_every_form_rings_where_it_should_on_a_live_log(
             "every alarm has published the window",
             lambda: {each["alarm"] for each in scenario.decided()[start_ms]} == every,
         )
-    finally:
-        scenario.stop()
     assert {each["outcome"] for each in scenario.decided()[start_ms]} == {"decided"}
     own = [line for line in scenario.done("partial") if line["alarm"] == scenario.query]
     counted = add_up([line for line in own if line["partition"] < REFERENCE_PARTITIONS])

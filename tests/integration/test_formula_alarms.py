@@ -154,11 +154,10 @@ def test_two_workers_count_every_statistic(
         budget='  {privacy: gdp, delta: 1e-6, privacy_unit: user, epsilon_max: "100",'
         " period: lifetime, on_shortfall: deny}",
     )
-    scenario.create_topics()
     rng = random.Random(11)
-    try:
+    with scenario:
         first, _ = scenario.start_worker(), scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        wait_until("a worker runs", scenario.cursor_ms)
         starts_ms = [scenario.cursor_ms() + WINDOW_MS * index for index in range(1, 4)]
         number = 0
         while (now_ms := int(time.time() * 1000)) < starts_ms[-1] + 2 * WINDOW_MS:
@@ -182,8 +181,6 @@ def test_two_workers_count_every_statistic(
             "the windows are decided",
             lambda: set(starts_ms) <= scenario.windows("decision"),
         )
-    finally:
-        scenario.stop()
     decided = [json.loads(one.value) for one in scenario.read(f"{scenario.name}.decisions")]
     drawn = [one for one in decided if one["outcome"] == "decided"]
     assert {one.get("privacy", "") for one in drawn} == {"gdp"}

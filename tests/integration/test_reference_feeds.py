@@ -178,10 +178,9 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
         having="ABS(COUNT(*) - REFERENCE) >= 0.5 * REFERENCE",
         epsilon_max="100000",
     )
-    scenario.create_topics()
-    try:
+    with scenario:
         workers = [scenario.start_worker(), scenario.start_worker()]
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        wait_until("a worker runs", scenario.cursor_ms)
         first_ms = scenario.people(scenario.cursor_ms())
         scenario.mark(first_ms)
         scenario.expect(first_ms)
@@ -203,12 +202,10 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
 
         wait_until(
             "a window is denied for lack of a forecast",
-            lambda: bool(_late(scenario, last_mark_ms)),
+            lambda: _late(scenario, last_mark_ms),
         )
         denied_ms = min(line["start_ms"] for line in _late(scenario, last_mark_ms))
         wait_until("and published", lambda: denied_ms in scenario.decided())
-    finally:
-        scenario.stop()
     partials = scenario.done("partial")
     own = [line for line in partials if line["partition"] < REFERENCE_PARTITIONS]
     reference = [line for line in partials if line["partition"] >= REFERENCE_PARTITIONS]

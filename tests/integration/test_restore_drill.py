@@ -198,9 +198,8 @@ def test_a_workers_ledger_is_put_back(
         f"drill-{time.monotonic_ns()}",
         f'"postgresql://tocsin@/tocsin?host={host}"',
     )
-    scenario.create_topics()
     shell = Shell(tmp_path, tocsin_database, str(postgres.programs))
-    try:
+    with scenario:
         worker = scenario.start_worker()
         wait_until("a window is published", lambda: scenario.done("decision"))
         checkpoint = _checkpoint(shell.run("tocsin ledger alarms.yaml verify").stdout)
@@ -222,8 +221,6 @@ def test_a_workers_ledger_is_put_back(
         shell.run("tocsin ledger alarms.yaml reconcile")
         scenario.start_worker()
         wait_until("others are", lambda: len(scenario.decided()) > len(released), every_s=1)
-    finally:
-        scenario.stop()
     published = scenario.decided()
     for start_ms, copies in released.items():
         assert all(one == copies[0] for one in published[start_ms])

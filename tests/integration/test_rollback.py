@@ -36,8 +36,7 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
     """The worker names the command; after it no window is drawn again and every one is charged."""
     database, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
     scenario = Scenario(broker, tmp_path, f"back-{time.monotonic_ns()}", f"sqlite:///{database}")
-    scenario.create_topics()
-    try:
+    with scenario:
         worker = scenario.start_worker()
         wait_until("a window is published", lambda: _published(scenario) >= 1)
         _copy(database, copy)
@@ -64,8 +63,6 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
 
         scenario.start_worker()
         wait_until("new windows are published", lambda: _published(scenario) >= before + 3)
-    finally:
-        scenario.stop()
     _assert_drawn_once_and_charged(scenario, released)
     _assert_another_ledger_is_refused(scenario)
 

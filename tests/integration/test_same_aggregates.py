@@ -54,7 +54,7 @@ def test_layouts_and_the_embedded_shell_count_alike(
             for _ in range(workers):
                 scenario.start_worker()
         for scenario in scenarios.values():
-            wait_until("a worker runs", lambda s=scenario: bool(s.cursor_ms()))
+            wait_until("a worker runs", lambda s=scenario: s.cursor_ms())
         topics = {scenario.topic: scenario for scenario in scenarios.values()}
         starts_ms = _produce_alike(topics)
         for layout, scenario in scenarios.items():

@@ -58,7 +58,7 @@ class Command:
             )
         started = cls(process, process.pid, errors)
         if first:
-            wait_until("the command is there", lambda: bool(children(process.pid)), every_s=0.001)
+            wait_until("the command is there", lambda: children(process.pid), every_s=0.001)
             started.pid = children(process.pid)[0]
         return started
 

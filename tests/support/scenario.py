@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -227,6 +227,15 @@ class Scenario:
         problems = check(self.alarms(), create_missing=True, partitions=self.partitions)
         if problems:
             raise AssertionError("\n".join(problems))
+
+    def __enter__(self) -> Self:
+        """Create every topic."""
+        self.create_topics()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End every worker."""
+        self.stop()
 
     def start_worker(self, plan: str = "") -> Worker:
         """Start one worker process; it kills itself at ``plan`` (``step:occurrence``)."""
