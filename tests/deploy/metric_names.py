@@ -7,8 +7,6 @@ from functools import cache
 
 from tests.support.tree import ROOT
 
-__all__ = ["documented", "grouped_by", "public", "used_in"]
-
 _PAGE = ROOT / "docs" / "reference" / "metrics-and-alerts.md"
 _ROW = re.compile(
     r"^\| `(tocsin_\w+)` \| (?:public|custodian|mqtt) \| (counter|gauge|histogram) \| ([^|]*)\|",

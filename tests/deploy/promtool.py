@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.support.procs import ran
 
-__all__ = ["promtool"]
-
 
 def promtool(*arguments: str) -> str:
     """Return what promtool complained about; nothing when it is content."""

@@ -29,8 +29,6 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["PATTERN", "can_take", "take"]
-
 PATTERN: Final[Mapping[str, int]] = {
     "auditorium": 0b0000110001110011,
     "canteen": 0b1100001100001100,

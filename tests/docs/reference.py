@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-__all__ = ["PAGES", "UndescribedError", "filled", "keys", "written"]
-
 FOLDER: Final = ROOT / "docs"
 WIDTH: Final = 100
 """Columns of a command's help."""

@@ -17,8 +17,6 @@ from tests.support.schema import remember_the_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["campaign", "first_violation", "hunt"]
-
 _CHUNK: Final = 10
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tests.faults.world import Outcome
 
-__all__ = ["report"]
-
 
 def report(outcomes: Sequence[Outcome], found: Mapping[str, Outcome | None], hunted: int) -> str:
     """Return a page on what a campaign has lived through.

@@ -23,8 +23,6 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["REPORT", "examined", "page"]
-
 REPORT: Final = ROOT / "benchmarks" / "reports" / "soak.md"
 _SHOWN: Final = 40
 

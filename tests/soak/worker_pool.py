@@ -21,8 +21,6 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["WORKERS", "End", "Life", "WorkerPool", "run_command"]
-
 WORKERS: Final = 2
 _AGAIN_S: Final = 1.0
 _LOOK_S: Final = 0.1

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["resolved"]
-
 
 def resolved(document: dict[str, Any], node: Any, folder: Path) -> Any:
     """Return a part of a document with what its references lead to in their place.

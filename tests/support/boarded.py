@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tests.support.kafka import Broker
 
-__all__ = ["Boarded", "Topics"]
-
 
 class Topics:
     """The public topics, written as a worker writes them.

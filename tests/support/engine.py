@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from deploy.release.image import About
 
-__all__ = ["Engine", "stand_in"]
-
 MIRROR = "http://deb.debian.org/debian"
 RELEASE = "bookworm"
 LIBRARIES = (

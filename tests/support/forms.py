@@ -15,19 +15,6 @@ from tests.support.keys import nested
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "BADGES",
-    "EXPECTED_N",
-    "FORMS",
-    "PEOPLE",
-    "SPENT",
-    "USUAL",
-    "Form",
-    "N",
-    "alarms_text",
-    "tables",
-]
-
 PEOPLE: Final = {"atrium": 30, "library": 10, "lab": 0, "roof": 0}
 """How many are in which room."""
 USUAL: Final = {"atrium": 30, "library": 31, "lab": 0, "roof": 9}

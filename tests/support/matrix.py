@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from operators.svt import Svt
     from tests.support.scenario import Scenario, Worker
 
-__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "decisions_of", "run_states"]
-
 STEPS = (
     f"{Step.AFTER_POLL}:4",
     f"{Step.BEFORE_PARTIAL}:2",

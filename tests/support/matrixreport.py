@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["REPORT", "write_section"]
-
 REPORT: Final = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
 
 _HEAD: Final = """\

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from stream.planning.runs import RunOutlook
     from stream.planning.totals import Totals
 
-__all__ = ["Alarm", "Config", "Looked", "calendars", "outlook"]
-
 HEAD = """\
 timezone: {timezone}
 feeds:

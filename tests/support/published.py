@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
-__all__ = ["HOUR_MS", "alarm_of", "compared", "count_of", "decision_of"]
-
 HOUR_MS = 3_600_000
 _DECISION = msgspec.convert(schema("decision")["examples"][0], DecisionRecord)
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from accountant.records import Partial, PartialStatus
 
-__all__ = ["journalled", "stored_partials"]
-
 
 def stored_partials(monkeypatch: pytest.MonkeyPatch) -> list[Partial]:
     """Return a list that every partial this process stores is added to."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from tests.support.kafka import Broker
 
-__all__ = ["ROOMS", "Scenario", "Worker"]
-
 ROOMS = ("atrium", "library", "lab", "roof")
 
 _CONFIG = """\
