@@ -137,7 +137,7 @@ class BatchedWithFallback:
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(json_logs)
 def test_json_messages_are_independent(records: list[Record]) -> None:
     """What a JSON message gives does not depend on the messages around it."""
@@ -154,7 +154,6 @@ def test_a_batched_parser_with_a_fallback_is_caught() -> None:
 
     @settings(
         max_examples=500,
-        deadline=None,
         database=None,
         derandomize=True,
         report_multiple_bugs=False,

@@ -154,9 +154,7 @@ def test_why_a_line_of_csv_is_dropped(tmp_path: Path) -> None:
     assert len(replay) == 4
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.sampled_from([line.encode() for line in CSV_LINES]) | st.binary(max_size=12), max_size=6

@@ -97,7 +97,7 @@ def test_neighbouring_inputs_with_the_same_decisions_show_the_same_public_bytes(
     _check_public_pages_agree(Metrics)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     reads=st.lists(st.integers(0, 10**6), max_size=4),
     drops=st.dictionaries(st.sampled_from(["late", "misrouted", "nan"]), st.integers(0, 99)),

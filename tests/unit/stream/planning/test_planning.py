@@ -371,7 +371,7 @@ def test_registered_shape_is_what_the_query_covers(tmp_path: Path) -> None:
     assert planned_shape(alarms.by_name["d"]).as_region.attributes[0] == "active (UTC)"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(calendars, st.integers(0, 20_000), st.lists(st.integers(1, 200), min_size=1, max_size=6))
 def test_windows_are_counted_without_a_walk(
     calendar: Calendar, first_hour: int, hours: list[int]

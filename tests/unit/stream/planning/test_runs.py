@@ -82,7 +82,7 @@ periods_tried = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(calendars, periods_tried, st.integers(0, 400), st.integers(1, 12))
 def test_runs_are_the_distinct_tuples_of_touched_periods(
     calendar: Calendar, period: Calendar, from_day: int, count: int

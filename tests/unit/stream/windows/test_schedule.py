@@ -63,7 +63,7 @@ def test_a_skipped_day_has_no_interval() -> None:
     assert schedule.next_start(missing - HOUR_MS) == ms(2012, 1, 5, 18)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["Mon-Fri 07:00-22:00", "sun 22:00-06:00", "Sat 22:00-06:00, Sun 02:00-03:30"]),
     st.sampled_from(["UTC", "Asia/Tokyo", "America/New_York"]),
