@@ -32,7 +32,6 @@ def source_of(folder: Path, text: str) -> MqttSource:
 def event(source: MqttSource, topic: str, payload: str) -> dict[str, Any]:
     """Return the event of a message; the unit is its key."""
     route = route_of(source.routes, topic)
-    assert route is not None
     made = event_of(route, source.unit, Message(topic, payload.encode(), 1, TAKEN_MS))
     found: dict[str, Any] = json.loads(made[1])
     assert made[0] == found[source.unit].encode()

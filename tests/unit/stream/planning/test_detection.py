@@ -47,7 +47,6 @@ def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path) -> None:
     for having in ("COUNT(*) > 20", "COUNT(*) >= 20", "COUNT(*) <= 20", "COUNT(*) < 20"):
         alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="9"))
         found = curves(alarms.by_name["one"])
-        assert found is not None
         (only,) = found
         assert only.threshold == 20
         assert list(map(float, only.counts)) == [0, 5, 10, 15, 18, 20, 22]
@@ -96,7 +95,6 @@ def test_a_condition_has_one_curve_in_its_score(
         scores = ~score.of(1, rows)
     exact = operator_of(query).chances(1, rows)
     found = law.chances(1, 2 * scores)
-    assert exact is not None
     assert found == pytest.approx(exact, abs=1e-12)
     off = law.chances(1, 2 * scores + 2)
     assert np.abs(off - exact).max() > 1e-3
@@ -150,7 +148,6 @@ def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: 
     alarms = load(path, environ={})
     query = alarms.by_name["crowd"]
     found = curves(query)
-    assert found is not None
     assert [each.threshold for each in found] == [8, 20, 120]
     assert ring_probability(query, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)
     assert ring_probability(query, 9) == DetectionCurve(query).at(0, [Fraction(9)])[0]  # type: ignore[index]

@@ -85,7 +85,6 @@ def found(folder: Path, lines: str, **settings: str) -> tuple[Utility, Steadied,
     alarms = load(path, environ={})
     (utility,) = utilities(alarms)
     one = steadied(utility)
-    assert one is not None
     return utility, one, tocsin("plan", path).stdout
 
 

@@ -152,7 +152,6 @@ MIXES = {
 def run_windows(alarms: Alarms, since_ms: int, until_ms: int) -> Iterator[tuple[WindowKey, bool]]:
     """Yield all windows that touch a span in the fixed order, and whether each opens a run."""
     periods = alarms.budget.periods
-    assert periods is not None
     keys = []
     for query in alarms.by_name.values():
         found = touched_by_hand(query.calendar, periods, since_ms, until_ms)
@@ -208,7 +207,6 @@ def test_runs_of_a_plan_that_fits_are_never_refused(tmp_path: Path, seed: int) -
     plans = plans_of(loaded := config.load(tmp_path))
     (full,) = budget_plan(loaded, plans).scopes
     wall = full.worst_units
-    assert wall is not None
     alarms = replace(config, epsilon_max=str(Fraction(wall, UNITS_PER_EPSILON))).load(tmp_path)
     assert budget_plan(alarms, plans).fits
     periods = alarms.budget.periods

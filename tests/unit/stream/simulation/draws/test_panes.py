@@ -111,7 +111,6 @@ def tried(scene: Scene, name: str, patch: pytest.MonkeyPatch) -> tuple[Tally, ND
     """Try an alarm out; return its tally, and its answers run by run."""
     query = scene.alarms.by_name[name]
     operator = panes_of(query)
-    assert operator is not None
     Recorded.heard.clear()
     patch.setattr(panes, "Tally", Recorded)
     over = scene.over(name)
