@@ -163,7 +163,7 @@ crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a r
 	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200
 
 .PHONY: simulate-faults
-simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEEDS=10000), and mutants; goes on where it ended, writes the report
+simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEEDS=10000), and mutants; writes the report
 	$(BIN)/python -m tests.faults --seeds $(or $(SEEDS),10000) --hunt 1000 --write
 
 .PHONY: soak

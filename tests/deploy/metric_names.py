@@ -7,8 +7,6 @@ from functools import cache
 
 from tests.support.tree import ROOT
 
-__all__ = ["documented", "grouped_by", "public", "used_in"]
-
 _PAGE = ROOT / "docs" / "reference" / "metrics-and-alerts.md"
 _ROW = re.compile(
     r"^\| `(tocsin_\w+)` \| (?:public|custodian|mqtt) \| (counter|gauge|histogram) \| ([^|]*)\|",
@@ -21,7 +19,7 @@ _SERIES = {"histogram": ("_bucket", "_count", "_sum")}
 def documented() -> dict[str, frozenset[str]]:
     """Return every series name of the page with its labels."""
     found = {}
-    for name, kind, cell in _ROW.findall(_PAGE.read_text(encoding="utf-8")):
+    for name, kind, cell in _ROW.findall(_PAGE.read_text()):
         labels = frozenset(re.findall(r"`(\w+)`", cell))
         for suffix in _SERIES.get(kind, ("",)):
             found[name + suffix] = labels | ({"le"} if suffix == "_bucket" else frozenset())
@@ -31,7 +29,7 @@ def documented() -> dict[str, frozenset[str]]:
 @cache
 def public() -> frozenset[str]:
     """Return the names that the page says anybody may see."""
-    page = _PAGE.read_text(encoding="utf-8")
+    page = _PAGE.read_text()
     return frozenset(re.findall(r"^\| `(tocsin_\w+)` \| public \|", page, flags=re.MULTILINE))
 
 

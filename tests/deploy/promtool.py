@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-
-from tests.support.waiting import PATIENCE_S
-
-__all__ = ["promtool"]
+from tests.support.procs import ran
 
 
 def promtool(*arguments: str) -> str:
     """Return what promtool complained about; nothing when it is content."""
-    done = subprocess.run(
-        ["promtool", *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE_S
-    )
+    done = ran("promtool", *arguments, code=None)
     return "" if done.returncode == 0 else done.stdout + done.stderr

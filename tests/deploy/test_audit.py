@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -17,6 +16,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from deploy.audit.advisories import verdict
 from deploy.audit.dependencies import LOCK, PAGE, REPLACED_BY, Package, locked, page, told_of
 from deploy.image.bill import bill
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 
 FINE = {"name": "fine", "version": "1.0", "vulns": []}
@@ -70,14 +70,9 @@ def test_a_release_asks_an_index() -> None:
         "PIP_INDEX_URL": "https://x.invalid",
     }
     for more, code in ((["--release"], 3), ([], 0)):
-        done = subprocess.run(
-            [sys.executable, "-m", "deploy.audit.advisories", *more],
-            cwd=ROOT, env=nowhere, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.stdout, done.returncode) == (
-            "advisories could not be reached: nothing was audited\n",
-            code,
-        )
+        command = (sys.executable, "-m", "deploy.audit.advisories", *more)
+        said = ran(*command, code=code, cwd=ROOT, env=nowhere).stdout
+        assert said == "advisories could not be reached: nothing was audited\n"
 
 
 TWO = """\
@@ -124,9 +119,9 @@ def test_the_audit_says_what_an_index_says() -> None:
 
 def test_the_audit_is_of_this_lock() -> None:
     """A new version in the lock needs `make audit`; each requirement says what replaces it."""
-    text = PAGE.read_text("utf-8")
+    text = PAGE.read_text()
     rows = re.findall(r"^\| `([a-z0-9._-]+)` \| (\S+) \|", text, flags=re.MULTILINE)
-    lock = locked(LOCK.read_text("utf-8"), frozenset(REPLACED_BY))
+    lock = locked(LOCK.read_text(), frozenset(REPLACED_BY))
     assert rows == [(one.name, one.locked) for one in lock]
     required = text.split("\n## ")[1]
     assert {name for name, _ in rows if f"| `{name}` |" in required} == set(REPLACED_BY)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.procs import gone, ran
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
@@ -48,19 +47,8 @@ def test_a_broker_dies_with_the_process_that_started_it() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as owner:
-        assert owner.stdout is not None
         pid, directory = owner.stdout.readline().split()
-        assert _runs(int(pid))
+        assert not gone(int(pid))
         owner.send_signal(signal.SIGKILL)
-    wait_until("the broker is gone", lambda: not _runs(int(pid)))
-    subprocess.run(["rm", "-rf", directory], check=True)
-
-
-def _runs(pid: int) -> bool:
-    """Say whether a process is alive; one that waits for its parent to notice is not."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-    return state != "Z"
+    wait_until("the broker is gone", lambda: gone(int(pid)))
+    ran("rm", "-rf", directory)

@@ -21,6 +21,7 @@ from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
 from stream.config.notify.reading import read_board, read_subscription
 from tests.support.ledgers import open_ledger
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -35,7 +36,7 @@ CUSTODIAN_PORT = "9465"
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     """The compose file with its anchors and merges resolved."""
-    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
     return loaded
 
 
@@ -43,8 +44,8 @@ def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
     """The published JSON schema accepts the file, and rejects a copy with a misspelt key."""
     assert _schema(COMPOSE) == 0
     broken = tmp_path / "docker-compose.yml"
-    text = COMPOSE.read_text(encoding="utf-8")
-    broken.write_text(text.replace("healthcheck:", "healthchek:", 1), encoding="utf-8")
+    text = COMPOSE.read_text()
+    broken.write_text(text.replace("healthcheck:", "healthchek:", 1))
     assert _schema(broken) != 0
 
 
@@ -111,21 +112,21 @@ def test_no_secret_stands_in_the_file_or_in_an_environment(compose: dict[str, An
             if re.search(r"PASSWORD|TOKEN|SECRET", key):
                 assert value.startswith("/run/secrets/")
     assert "secrets/" in text_of(".gitignore").splitlines()
-    assert "${" not in COMPOSE.read_text(encoding="utf-8")
+    assert "${" not in COMPOSE.read_text()
 
 
 def test_secrets_are_made_once_and_for_the_owner(compose: dict[str, Any], tmp_path: Path) -> None:
     """Every file that compose mounts, of letters and digits; a second run changes none."""
     folder = tmp_path / "secrets"
     script = str(ROOT / "deploy" / "secrets.sh")
-    subprocess.run(["sh", script, str(folder)], check=True)
-    made = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    ran("sh", script, folder)
+    made = {path.name: path.read_text() for path in folder.iterdir()}
     assert set(made) == set(compose["secrets"])
     assert all(re.fullmatch(r"[0-9a-f]{48}", text) for text in made.values())
     assert len(set(made.values())) == len(made)
     assert folder.stat().st_mode & 0o077 == 0
-    subprocess.run(["sh", script, str(folder)], check=True)
-    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == made
+    ran("sh", script, folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == made
 
 
 def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
@@ -188,14 +189,10 @@ def test_the_ledgers_role_owns_its_database_and_no_more(
     compose: dict[str, Any], postgres: Postgres, tmp_path: Path
 ) -> None:
     """The script that a new server runs, with its psql: a ledger opens, and nothing else does."""
-    (tmp_path / "db_password").write_text("0a1b", encoding="utf-8")
+    (tmp_path / "db_password").write_text("0a1b")
     script = ROOT / "deploy" / "postgres" / "role.sql"
     psql = [str(postgres.programs / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
-    subprocess.run(
-        [*psql, "-f", str(script), postgres.admin_url],
-        env={**os.environ, "SECRETS": str(tmp_path)},
-        check=True,
-    )
+    ran(*psql, "-f", script, postgres.admin_url, env={**os.environ, "SECRETS": str(tmp_path)})
     own = make_conninfo(postgres.admin_url, user="tocsin", dbname="tocsin")
     with psycopg.connect(own) as connection:
         told = connection.execute(
@@ -239,15 +236,13 @@ def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> No
 
 def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
     """Quotes or spaces in a secret could name another user; nothing is printed of it."""
-    (tmp_path / "kafka_admin").write_text('x" user_eve="y', encoding="utf-8")
-    done = subprocess.run(
-        ["sh", str(ROOT / "deploy" / "kafka" / "settings.sh")],
+    (tmp_path / "kafka_admin").write_text('x" user_eve="y')
+    done = ran(
+        "sh",
+        ROOT / "deploy" / "kafka" / "settings.sh",
+        code=2,
         env={"PATH": os.environ["PATH"], "SECRETS": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 2
     assert done.stdout == ""
     assert "eve" not in done.stderr
 
@@ -268,7 +263,7 @@ def test_what_starting_over_does_not_help_is_not_started_again(
 ) -> None:
     """A refusal ends with 0 and a line that says so, which `on-failure` leaves alone."""
     fake = tmp_path / "tocsin"
-    fake.write_text(f'#!/bin/sh\necho "ran $*"\nexit {code}\n', encoding="utf-8")
+    fake.write_text(f'#!/bin/sh\necho "ran $*"\nexit {code}\n')
     fake.chmod(0o755)
     serving = _serve(tmp_path)
     said, told = serving.communicate(timeout=PATIENCE_S)
@@ -285,11 +280,9 @@ def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
     fake.write_text(
         "#!/bin/sh\ntrap 'sleep 0.2; echo ended; exit 2' TERM\necho begun\n"
         "while :; do sleep 0.05; done\n",
-        encoding="utf-8",
     )
     fake.chmod(0o755)
     serving = _serve(tmp_path)
-    assert serving.stdout is not None
     assert serving.stdout.readline() == "begun\n"
     wait_until("it hands on what it is told", lambda: _catches(serving.pid, signal.SIGTERM))
     serving.terminate()
@@ -365,15 +358,15 @@ def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
     """`tocsin check` is content with the secrets in place, and names those that are not there."""
     shutil.copytree(ROOT / "deploy" / "tocsin", tmp_path / "tocsin")
     file = tmp_path / "tocsin" / "alarms.yaml"
-    text = file.read_text(encoding="utf-8")
+    text = file.read_text()
     names = set(re.findall(r"\$\{file:/run/secrets/(\w+)\}", text))
     assert names == {"db_password", "custodian_token", "kafka_password"}
-    file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
+    file.write_text(text.replace("/run/secrets", str(tmp_path)))
     errors = check(file, environ={})
     assert {error.file for error in errors} == {str(file)}
     assert len(errors) == len(names)
     for name in names:
-        (tmp_path / name).write_text("0a1b\n", encoding="utf-8")
+        (tmp_path / name).write_text("0a1b\n")
     assert check(file, environ={}) == []
 
 
@@ -386,9 +379,9 @@ def test_mqtt_and_notify_that_compose_runs_are_sound(
         given = {each["target"] for each in compose["services"][name]["secrets"]}
         assert set(re.findall(r"/run/secrets/(\w+)", text)) == given
         for secret in given:
-            (tmp_path / secret).write_text("0a1b\n", encoding="utf-8")
+            (tmp_path / secret).write_text("0a1b\n")
         file = tmp_path / f"{name}.yaml"
-        file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
+        file.write_text(text.replace("/run/secrets", str(tmp_path)))
         read(file, environ={})
         (kept,) = re.findall(r"^  (?:buffer|dead_letters): (/.*)/[^/]+$", text, flags=re.MULTILINE)
         assert f"{name}:{kept}" in compose["services"][name]["volumes"]
@@ -400,10 +393,10 @@ def test_mqtt_and_notify_that_compose_runs_are_sound(
 def test_the_board_that_compose_runs_is_sound(tmp_path: Path, compose: dict[str, Any]) -> None:
     """It listens where compose publishes it, and links what analysts reach there."""
     shutil.copy(ROOT / "deploy/tocsin/rooms.txt", tmp_path)
-    (tmp_path / "kafka_password").write_text("0a1b\n", encoding="utf-8")
+    (tmp_path / "kafka_password").write_text("0a1b\n")
     text = text_of("deploy/tocsin/board.yaml")
     file = tmp_path / "board.yaml"
-    file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
+    file.write_text(text.replace("/run/secrets", str(tmp_path)))
     found = read_board(file, environ={}).board
     port = found.listen[1]
     assert compose["services"]["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
@@ -495,7 +488,4 @@ def _podman_file() -> dict[str, Any]:
 
 def _schema(file: Path) -> int:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
-    done = subprocess.run(
-        [*command, str(file)], capture_output=True, check=False, timeout=PATIENCE_S
-    )
-    return done.returncode
+    return ran(*command, file, code=None).returncode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tomllib
 from typing import Any
 
@@ -12,8 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from deploy.kafka.runtime import default_version
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 LOCKS = ("run.lock", "image.lock", "dev.lock")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", flags=re.MULTILINE)
@@ -88,13 +87,7 @@ def test_the_system_packages_are_known_and_documented() -> None:
 
 def test_an_unknown_system_package_is_an_error() -> None:
     """The script never takes a package that it cannot look for as present."""
-    done = subprocess.run(
-        [ROOT / "deploy" / "prerequisites.sh", "no-such-package"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    done = ran(ROOT / "deploy" / "prerequisites.sh", "no-such-package", code=None)
     assert done.returncode != 0
     assert "no-such-package" in done.stderr
 

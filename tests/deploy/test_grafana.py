@@ -37,7 +37,7 @@ def test_what_is_committed_is_what_the_code_writes() -> None:
     found = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*.json")}
     assert set(found) == set(texts())
     for path, text in texts().items():
-        assert found[path].read_text(encoding="utf-8") == text
+        assert found[path].read_text() == text
 
 
 def test_analysts_see_nothing_but_the_public_page() -> None:
@@ -75,7 +75,7 @@ def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path: str) -> 
 
 def test_every_metric_is_shown() -> None:
     """What is measured can be seen: each documented metric is on a dashboard or in an alert."""
-    alerts = (GRAFANA.parent / "alerts.yml").read_text(encoding="utf-8")
+    alerts = (GRAFANA.parent / "alerts.yml").read_text()
     shown = used_in(alerts).union(*map(used_in, texts().values()))
     buckets = {name for name in documented() if name.endswith("_bucket")}
     parts = {
@@ -96,10 +96,10 @@ def test_what_is_provisioned_fits_together(
 ) -> None:
     """Each Grafana asks the Prometheus of its audience, and has its audience's dashboards only."""
     provisioning = GRAFANA / "provisioning"
-    sources = yaml.safe_load((provisioning / "datasources" / "prometheus.yml").read_text("utf-8"))
+    sources = yaml.safe_load((provisioning / "datasources" / "prometheus.yml").read_text())
     (source,) = sources["datasources"]
     assert source["url"] == "http://$TOCSIN_PROMETHEUS:9090"
-    providers = yaml.safe_load((provisioning / "dashboards" / "tocsin.yml").read_text("utf-8"))
+    providers = yaml.safe_load((provisioning / "dashboards" / "tocsin.yml").read_text())
     path = providers["providers"][0]["options"]["path"]
     compose = yaml.safe_load(text_of("docker-compose.yml"))
     grafana = compose["services"][service]

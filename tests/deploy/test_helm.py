@@ -27,7 +27,7 @@ PUBLIC, CUSTODIAN, BOARD = 9464, 9465, 8470
 
 def rendered(name: str) -> list[dict[str, Any]]:
     """What a case renders to."""
-    text = (RENDERED / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (RENDERED / f"{name}.yaml").read_text()
     return [one for one in yaml.safe_load_all(text) if one]
 
 
@@ -79,7 +79,7 @@ def test_what_is_committed_is_of_the_chart_as_it_stands(documents: list[dict[str
     """Whoever changed the chart has rendered it again; `make deploy-check` asks helm itself."""
     assert documents
     for name in CASES:
-        first = (RENDERED / f"{name}.yaml").read_text(encoding="utf-8").split("\n", 1)[0]
+        first = (RENDERED / f"{name}.yaml").read_text().split("\n", 1)[0]
         assert first.endswith(stamp()), "python -m deploy.helm.chart HELM --write"
 
 
@@ -236,13 +236,13 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
     secrets = tmp_path / "secrets"
     secrets.mkdir()
     for name in ("db", "kafka", "mqtt"):
-        (secrets / f"{name}_password").write_text("0123456789abcdef", encoding="utf-8")
+        (secrets / f"{name}_password").write_text("0123456789abcdef")
     for name in ("custodian_token", "board_token"):
-        (secrets / name).write_text("0123456789abcdef", encoding="utf-8")
+        (secrets / name).write_text("0123456789abcdef")
     for one in of_kind(documents, "ConfigMap").values():
         for name, text in one["data"].items():
             here = text.replace("/run/secrets", str(secrets))
-            (tmp_path / name).write_text(here, encoding="utf-8")
+            (tmp_path / name).write_text(here)
     assert not check(tmp_path / "alarms.yaml", environ={})
     read_subscription(tmp_path / "notify.yaml", environ={})
     read_mqtt(tmp_path / "mqtt.yaml", environ={})

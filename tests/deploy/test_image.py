@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 from deploy.image.bill import bill
 from deploy.image.slim import removed, slim
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 SITE = Path(sysconfig.get_path("purelib"))
 OFFICE = ROOT / "examples" / "office"
@@ -49,17 +48,14 @@ def test_tocsin_works_without_what_is_left_out(tmp_path: Path) -> None:
     """A replay, then every module there is, where those files cannot be opened or loaded."""
     for name in ("alarms.yaml", "rooms.txt", "capacity.csv", "badges.jsonl"):
         (tmp_path / name).write_bytes((OFFICE / name).read_bytes())
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT],
+    done = ran(
+        sys.executable,
+        "-c",
+        WITHOUT,
         input="\n".join(map(str, removed(SITE))),
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
     )
-    assert done.returncode == 0, done.stderr
     # No library that is left out was loaded by another; those that stay were.
     assert done.stdout.splitlines()[-1] == "True []"
     assert (tmp_path / ".tocsin" / "office.db").is_file()

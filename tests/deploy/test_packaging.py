@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -17,10 +16,12 @@ import pytest
 
 from deploy.release.__main__ import build
 from deploy.release.wheel import OURS, renamed, standalone
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 from tests.support.wheels import EPOCH, Built, build_tree
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -44,20 +45,17 @@ class Installed:
 
     def tocsin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the installed command in the empty folder."""
-        return self.run(str(self.python.with_name("tocsin")), *arguments)
+        return self.run(self.python.with_name("tocsin"), *arguments)
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: object, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run any command there, with nothing of this process's paths."""
         kept = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "COLUMNS": "100"}
-        return subprocess.run(
-            command, cwd=self.folder, env=kept, capture_output=True, check=False, text=True
-        )
+        return ran(*command, code=code, cwd=self.folder, env=kept)
 
     def pip(self, *words: str) -> None:
         """Have this process's pip do something to the environment, from no index."""
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        done = self.run(*pip, "--python", str(self.python), *words)
-        assert done.returncode == 0, done.stderr
+        self.run(*pip, "--python", self.python, *words)
 
     def install(self, wheel: Path) -> None:
         """Install one wheel; dependencies are this process's."""
@@ -93,17 +91,16 @@ def installed(
     They are whole while Tocsin is there, and when it has gone.
     """
     home = tmp_path_factory.mktemp("venv")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    ran(sys.executable, "-m", "venv", "--without-pip", home)
     made = Installed(home / "bin" / "python", tmp_path_factory.mktemp("empty"))
     for wheel in (built.wheel, foreign) if request.param == "first" else (foreign, built.wheel):
         made.install(wheel)
     (site,) = home.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     yield made
     whole = "".join(f"import {name}.cli; assert {name}.cli.FOREIGN; " for name in OURS)
     for script in (f"import tocsin.stream; {whole}", whole):
-        done = made.run(str(made.python), "-c", script)
-        assert done.returncode == 0, done.stderr
+        made.run(made.python, "-c", script)
         if "tocsin" in script:
             made.pip("uninstall", "--yes", "tocsin")
 
@@ -238,28 +235,24 @@ def test_a_source_distribution_holds_the_tree(built: Built) -> None:
 def test_an_installed_wheel_works_in_an_empty_folder(installed: Installed) -> None:
     """The README's first commands, with the office's files beside them and no checkout."""
     assert installed.tocsin("--version").stdout == f"tocsin, version {VERSION}\n"
-    module = installed.run(str(installed.python), "-m", "tocsin", "--help")
+    module = installed.run(installed.python, "-m", "tocsin", "--help")
     assert module.stdout.startswith("Usage: tocsin")
     for path in (ROOT / "examples" / "office").iterdir():
         if path.is_file():
             shutil.copy(path, installed.folder)
-    checked = installed.tocsin("check", "alarms.yaml")
-    assert (checked.returncode, checked.stdout) == (0, "ok\n"), checked.stderr
-    planned = installed.tocsin("plan", "alarms.yaml", "--json")
-    assert planned.returncode == 0, planned.stderr
-    ran = installed.tocsin("run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
-    assert ran.returncode == 0, ran.stderr
-    assert '"alarm_id"' in ran.stdout
+    assert installed.tocsin("check", "alarms.yaml").stdout == "ok\n"
+    installed.tocsin("plan", "alarms.yaml", "--json")
+    replayed = installed.tocsin("run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
+    assert '"alarm_id"' in replayed.stdout
     assert (installed.folder / ".tocsin" / "office.db").exists()
 
 
 @pytest.mark.long
 def test_the_librarys_page_is_true_of_a_wheel(installed: Installed) -> None:
     """Every example, as it is printed; the modules are the wheel's."""
-    done = installed.run(str(installed.python), "-m", "doctest", str(LIBRARY))
-    assert (done.returncode, done.stdout) == (0, ""), done.stdout[-4000:]
+    assert installed.run(installed.python, "-m", "doctest", LIBRARY).stdout == ""
     where = installed.run(
-        str(installed.python), "-c", "import tocsin.operators as o; print(o.__name__, o.__file__)"
+        installed.python, "-c", "import tocsin.operators as o; print(o.__name__, o.__file__)"
     )
     assert where.stdout.startswith(f"tocsin.operators {installed.python.parents[1]}")
 
@@ -279,7 +272,4 @@ def test_a_checkout_has_the_wheels_names() -> None:
         "        raise AssertionError(name)\n"
     )
     environ = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environ, capture_output=True, check=False, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    ran(sys.executable, "-c", script, env=environ)

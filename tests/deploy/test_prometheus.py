@@ -22,12 +22,12 @@ TOKENS = {
 def test_the_scrape_configuration_is_valid(tmp_path: Path) -> None:
     """Promtool accepts the configuration with its rules and the tokens' files in place."""
     token = tmp_path / "token"
-    token.write_text("secret", encoding="utf-8")
-    text = (DEPLOY / "prometheus.yml").read_text(encoding="utf-8")
+    token.write_text("secret")
+    text = (DEPLOY / "prometheus.yml").read_text()
     for file in TOKENS.values():
         assert text.count(file) == 1
         text = text.replace(file, str(token))
-    (tmp_path / "prometheus.yml").write_text(text, encoding="utf-8")
+    (tmp_path / "prometheus.yml").write_text(text)
     (tmp_path / "alerts.yml").write_bytes((DEPLOY / "alerts.yml").read_bytes())
     assert promtool("check", "config", str(tmp_path / "prometheus.yml")) == ""
 
@@ -36,7 +36,7 @@ def test_an_analysts_prometheus_scrapes_the_public_page_alone() -> None:
     """The same job as the custodian's for the public page, no rules, no token."""
     assert promtool("check", "config", str(DEPLOY / "prometheus-public.yml")) == ""
     public, custodian = (
-        yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))
+        yaml.safe_load((DEPLOY / name).read_text())
         for name in ("prometheus-public.yml", "prometheus.yml")
     )
     assert public["scrape_configs"] == custodian["scrape_configs"][:1]
@@ -45,15 +45,15 @@ def test_an_analysts_prometheus_scrapes_the_public_page_alone() -> None:
 
 def test_a_broken_rule_does_not_pass(tmp_path: Path) -> None:
     """Promtool is really asked: an expression that does not parse is an error."""
-    text = (DEPLOY / "alerts.yml").read_text(encoding="utf-8")
+    text = (DEPLOY / "alerts.yml").read_text()
     broken = tmp_path / "alerts.yml"
-    broken.write_text(text.replace("sum by (feed)", "sum by by", 1), encoding="utf-8")
+    broken.write_text(text.replace("sum by (feed)", "sum by by", 1))
     assert "parse error" in promtool("check", "rules", str(broken))
 
 
 def test_pages_of_counts_are_asked_with_their_token_and_jobs_find_everybody() -> None:
     """Only jobs of exact counts carry a token, each its own, and it goes to their port alone."""
-    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
+    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
     jobs = {job["job_name"]: job for job in config["scrape_configs"]}
     carried = {
         name: job["authorization"]["credentials_file"]

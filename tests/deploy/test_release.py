@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 from typing import TYPE_CHECKING
@@ -16,8 +15,8 @@ from deploy.release.__main__ import packed_chart, sums
 from deploy.release.image import About
 from deploy.release.version import PLACES, said, version, write
 from deploy.release.wheel import pack
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ def test_a_new_version_is_written_into_every_place(tmp_path: Path) -> None:
     write(tmp_path)
     assert said(tmp_path) == ["7.8.9"] * len(PLACES)
     for name, _ in PLACES:
-        again = (tmp_path / name).read_text("utf-8").replace("7.8.9", version())
+        again = (tmp_path / name).read_text().replace("7.8.9", version())
         assert again == text_of(name)
 
 
@@ -108,23 +107,25 @@ def test_a_release_is_that_of_a_commit(tmp_path: Path) -> None:
 
     def commit() -> None:
         for words in (["add", "."], ["commit", "--quiet", "--message=a"]):
-            subprocess.run([*git, *words], check=True)
+            ran(*git, *words)
 
     def refused() -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "deploy.release", str(out), "--bill", "x", "--without-image"],
+        done = ran(
+            sys.executable,
+            "-m",
+            "deploy.release",
+            out,
+            "--bill",
+            "x",
+            "--without-image",
+            code=2,
             cwd=tree,
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tree)},
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=PATIENCE_S,
         )
-        assert done.returncode == 2, done.stderr
         assert not out.exists()
         return done.stderr
 
-    subprocess.run([*git, "init", "--quiet"], check=True)
+    ran(*git, "init", "--quiet")
     commit()
     project = tree / "pyproject.toml"
     project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))

@@ -37,6 +37,7 @@ from tests.support.measured import (
     fresh_metrics,
     ledger_status,
 )
+from tests.support.procs import ran
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterat
         for name, ports in (("tocsin-public", public), ("tocsin-custodian", custodian))
     ]
     config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
     address = f"127.0.0.1:{free_port()}"
     command = ["prometheus", f"--config.file={folder / 'prometheus.yml'}"]
     command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]
@@ -248,14 +249,12 @@ def test_a_page_has_no_lint(page: str) -> None:
     """`promtool check metrics` finds nothing: names, units, types, helps, and no `le` on gauges."""
     metrics = fresh_metrics(periods=DAYS)
     _live(metrics, 1)
-    text = generate_latest(getattr(metrics, page))
+    text = generate_latest(getattr(metrics, page)).decode()
     assert _linted(text) == ""
-    broken = text.replace(b'{check="', b'{le="').replace(b"# HELP tocsin_build_info", b"# HELP x")
+    broken = text.replace('{check="', '{le="').replace("# HELP tocsin_build_info", "# HELP x")
     assert _linted(broken) != ""
 
 
-def _linted(page: bytes) -> str:
-    done = subprocess.run(
-        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
-    )
-    return (done.stdout + done.stderr).decode()
+def _linted(page: str) -> str:
+    done = ran("promtool", "check", "metrics", code=None, input=page)
+    return done.stdout + done.stderr

@@ -24,6 +24,7 @@ from deploy.up.certificates import make_certificates
 from deploy.up.places import choose_ports, is_stack
 from deploy.up.processes import Processes, StartError
 from deploy.up.roles import furnish
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ CONDITIONS: dict[str, dict[str, object]] = {
 def places(tmp_path: Path) -> Places:
     """The places of a stack, with its passwords and certificates and nothing that runs."""
     found = choose_ports(tmp_path / "up", 0)
-    subprocess.run(["sh", str(ROOT / "deploy" / "secrets.sh"), str(found.secrets)], check=True)
+    ran("sh", ROOT / "deploy" / "secrets.sh", found.secrets)
     make_certificates(found.certificates.folder)
     return found
 
@@ -78,7 +79,7 @@ def test_what_was_not_made_by_it_is_not_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Somebody's folder stays as it is; where there is none, there is nothing to do."""
-    (tmp_path / "letters").write_text("dear", encoding="utf-8")
+    (tmp_path / "letters").write_text("dear")
     assert main(["down", "--folder", str(tmp_path)]) == 1
     assert "was not made by make up" in capsys.readouterr().err
     assert (tmp_path / "letters").exists()
@@ -107,7 +108,7 @@ def test_one_that_does_not_hear_is_ended_at_once(
     processes = Processes(tmp_path / "run")
     deaf = ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"]
     processes.start("deaf", deaf, where=tmp_path)
-    processes.wait("deaf", lambda: "deaf" in processes.log("deaf").read_text("utf-8"))
+    processes.wait("deaf", lambda: "deaf" in processes.log("deaf").read_text())
     processes.end("deaf")
     assert processes.all() == {}
     processes.start("broken", ["sh", "-c", "echo no such thing; exit 1"], where=tmp_path)
@@ -148,7 +149,7 @@ def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
         role: {
             secrets[word]
             for path in (places.folder / role).iterdir()
-            for word in re.findall(r"\b[0-9a-f]{48}\b", path.read_text("utf-8"))
+            for word in re.findall(r"\b[0-9a-f]{48}\b", path.read_text())
         }
         for role in ("worker", "custodian", "mqtt", "notify", "sensor", "analyst")
     }
@@ -209,7 +210,7 @@ def test_a_podman_compose_older_than_what_was_seen_is_refused(
                 composed.up("podman")
         else:
             composed.up("podman")
-        assert ("build" in told.read_text("utf-8").split()) is not refused
+        assert ("build" in told.read_text().split()) is not refused
 
 
 def test_podman_starts_nothing_before_its_conditions_are_met(
@@ -224,7 +225,7 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
     monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
     monkeypatch.delenv("COMPOSE_FILE", raising=False)
     composed.up("podman")
-    said = told.read_text("utf-8").splitlines()
+    said = told.read_text().splitlines()
     seen = [
         line.removeprefix("podman-compose --project-name tocsin-up ")
         for line in said
@@ -239,7 +240,7 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
         "podman wait it",
         "up --detach --no-deps worker",
     ]
-    files = set((tmp_path / "files").read_text("utf-8").split())
+    files = set((tmp_path / "files").read_text().split())
     assert files == {"docker-compose.yml:deploy/up/podman.yml"}
 
 
@@ -259,7 +260,7 @@ def test_what_podman_could_not_start_is_named(
     monkeypatch.setattr("deploy.up.podman._HEALTH_S", 0.2)
     with pytest.raises(StartError, match=rf"{error}\n  hint: podman logs it"):
         composed.up("podman")
-    assert "worker" not in told.read_text("utf-8").split()
+    assert "worker" not in told.read_text().split()
 
 
 def test_what_containers_keep_is_removed_under_a_name_of_its_own(
@@ -271,7 +272,7 @@ def test_what_containers_keep_is_removed_under_a_name_of_its_own(
         _engine(tmp_path, name, told, code=0)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert main(["down", "--with", "podman"]) == 0
-    assert told.read_text("utf-8").splitlines() == [
+    assert told.read_text().splitlines() == [
         "podman info",
         "podman-compose --project-name tocsin-up down --volumes",
     ]
@@ -283,7 +284,7 @@ def test_the_office_is_too_full_in_two_windows_of_four() -> None:
     """All in the auditorium, more than it holds; otherwise nobody's room is nearly full."""
     office = ROOT / "examples" / "office"
     people = runpy.run_path(str(office / "people.py"))
-    rows = (office / "capacity.csv").read_text("utf-8").split()[1:]
+    rows = (office / "capacity.csv").read_text().split()[1:]
     holds = {room: int(count) for room, count in (row.split(",") for row in rows)}
     for number in range(8):
         gone = [room for _, room in people["rooms_of"](Random(number), number, list(holds))]
@@ -294,14 +295,14 @@ def test_the_office_is_too_full_in_two_windows_of_four() -> None:
 
 def _engine(folder: Path, name: str, told: Path, *, code: int) -> None:
     path = folder / name
-    path.write_text(ENGINE.format(told=told, code=code), encoding="utf-8")
+    path.write_text(ENGINE.format(told=told, code=code))
     path.chmod(0o755)
 
 
 def _podman(folder: Path, told: Path, *, sick_for: int, code: int) -> None:
     """Write one whose containers are sick at first, and end with a code."""
     path = folder / "podman"
-    path.write_text(PODMAN.format(told=told, sick_for=sick_for, code=code), "utf-8")
+    path.write_text(PODMAN.format(told=told, sick_for=sick_for, code=code))
     path.chmod(0o755)
 
 
@@ -312,9 +313,7 @@ def _podman_compose(
     path = folder / "podman-compose"
     config = json.dumps({"services": services})
     files = folder / "files"
-    path.write_text(
-        PODMAN_COMPOSE.format(told=told, version=version, config=config, files=files), "utf-8"
-    )
+    path.write_text(PODMAN_COMPOSE.format(told=told, version=version, config=config, files=files))
     path.chmod(0o755)
 
 

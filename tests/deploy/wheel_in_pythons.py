@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ import pytest
 
 from tests.docs.test_ten_minutes import BLOCKS
 from tests.docs.test_tutorials import ALARM, played
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 from tests.support.wheels import build_tree
@@ -72,14 +72,5 @@ def test_the_wheel_runs_the_ten_minutes(
 def _said(*command: str, folder: Path | None = None) -> str:
     """Run a command that ends with 0, and return what it printed."""
     environ = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        command,
-        cwd=folder or sys.prefix,
-        env=environ,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=PATIENCE_S * 10,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    done = ran(*command, cwd=folder or sys.prefix, env=environ, timeout=PATIENCE_S * 10)
     return done.stdout

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-__all__ = ["PACKAGES", "page"]
-
 PACKAGES: Final = (
     "tocsin.operators",
     "tocsin.operators.deciders",

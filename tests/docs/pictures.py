@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 import tempfile
 from fractions import Fraction
@@ -23,13 +22,12 @@ from stream.windows.calendars import LocalCalendar
 from stream.windows.periods import Periods
 from tests.support.boards import Scene, setup_of
 from tests.support.chromium import Chromium, found
+from tests.support.procs import ran
 from tests.support.published import HOUR_MS
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-__all__ = ["PATTERN", "can_take", "take"]
 
 PATTERN: Final[Mapping[str, int]] = {
     "auditorium": 0b0000110001110011,
@@ -91,7 +89,7 @@ def _plan(folder: Path) -> Path:
     path, example = folder / "plan.html", ROOT / "examples/office"
     command = [sys.executable, "-m", "tocsin", "plan", "alarms.yaml", "--html", str(path)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=example, env=env, check=True, capture_output=True)
+    ran(*command, cwd=example, env=env)
     return path
 
 

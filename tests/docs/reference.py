@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-__all__ = ["PAGES", "UndescribedError", "filled", "keys", "written"]
-
 FOLDER: Final = ROOT / "docs"
 WIDTH: Final = 100
 """Columns of a command's help."""
@@ -177,7 +175,7 @@ def _families(registry: CollectorRegistry) -> Iterator[tuple[str, str, tuple[str
 def alerts() -> Iterator[str]:
     """Yield a row for every alert of ``deploy/alerts.yml``."""
     yield "| Alert | Fires when | Do this |\n|---|---|---|"
-    groups = yaml.safe_load((ROOT / "deploy/alerts.yml").read_text(encoding="utf-8"))["groups"]
+    groups = yaml.safe_load((ROOT / "deploy/alerts.yml").read_text())["groups"]
     for rule in (rule for group in groups for rule in group["rules"]):
         said = rule["annotations"]
         summary = re.sub(r"\{\{ \$(?:labels\.)?(\w+).*?\}\}", r"`\1`", said["summary"])
@@ -215,7 +213,7 @@ def filled(text: str, parts: dict[str, Callable[[], Iterator[str]]]) -> str:
 
 def written(name: str) -> str:
     """Return a page as the code has it today."""
-    return filled((FOLDER / name).read_text(encoding="utf-8"), PAGES[name])
+    return filled((FOLDER / name).read_text(), PAGES[name])
 
 
 def run() -> None:
@@ -224,8 +222,8 @@ def run() -> None:
     for name in PAGES:
         path, text = FOLDER / name, written(name)
         if "--write" in sys.argv:
-            path.write_text(text, encoding="utf-8")
-        elif path.read_text(encoding="utf-8") != text:
+            path.write_text(text)
+        elif path.read_text() != text:
             stale.append(name)
     for name in stale:
         print(f"docs/{name} is not up to date: python -m tests.docs.reference --write")

@@ -92,7 +92,7 @@ def _exists(named: str) -> bool:
     place = ROOT / path
     if not test:
         return place.exists()
-    tree = ast.parse(place.read_text(encoding="utf-8"))
+    tree = ast.parse(place.read_text())
     return test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

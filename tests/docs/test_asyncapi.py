@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -30,11 +30,8 @@ from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from stream.build import Runtime
-
 DOCS = ROOT / "docs"
-FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text(encoding="utf-8"))
+FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text())
 RANG = alarm_of(0, {"room": "hall"})
 COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)
@@ -44,7 +41,7 @@ GROUPS = ({"room": "hall"}, {}, {"room": "2/14", "floor": ""})
 def message(channel: str) -> dict[str, Any]:
     """Return the only message of a channel, references followed."""
     (found,) = FILE["channels"][channel]["messages"].values()
-    return cast("dict[str, Any]", resolved(FILE, found, DOCS))
+    return resolved(FILE, found, DOCS)
 
 
 def validate(content: object, schema: dict[str, Any]) -> None:
@@ -57,7 +54,7 @@ def operation_of(channel: str) -> dict[str, Any]:
     """Return the only operation on a channel."""
     place = {"$ref": f"#/channels/{channel}"}
     (found,) = [one for one in FILE["operations"].values() if one["channel"] == place]
-    return cast("dict[str, Any]", found)
+    return found
 
 
 def test_every_reference_leads_somewhere() -> None:
@@ -123,7 +120,7 @@ def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
     hall = alarm("hall", window, "COUNT(*) > 12", release="counts")
     alarms = configured(folder, own, hall, until="00:04")
     publisher, brokers = Publisher.__new__(Publisher), Brokers()
-    publisher._runtime = cast("Runtime", SimpleNamespace(alarms=alarms))
+    publisher._runtime = SimpleNamespace(alarms=alarms)
     publisher._kafka = cast(
         "Any",
         SimpleNamespace(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from accountant.units import UNITS_PER_EPSILON
 from benchmarks import choosing
@@ -18,11 +17,11 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import price
-from stream.cli.main import main
 from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from stream.simulation.draws.truth import must_fire
+from tests.support.commands import tocsin
 from tests.support.tree import text_of
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from stream.model.alarms import Alarms
 
-TEXT = choosing.PAGE.read_text(encoding="utf-8")
+TEXT = choosing.PAGE.read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 NAMES = ("operator", "retailer", "care")
 
@@ -62,15 +61,14 @@ def says(epsilon: Fraction | float) -> bool:
 def test_examples_check_and_fit(text: str, tmp_path: Path) -> None:
     """Each alarm passes `tocsin check` without a warning, and its budget holds its worst case."""
     path = written(tmp_path, text)
-    found = CliRunner().invoke(main, ["check", str(path)])
+    found = tocsin("check", path)
     assert (found.exit_code, found.stdout.strip()) == (0, "ok")
     assert "warning: " not in found.stderr
     assert " counts in the first " in found.stderr
-    assert "fits" in CliRunner().invoke(main, ["plan", str(path)]).stdout
+    assert "fits" in tocsin("plan", path).stdout
     (scope,) = budget_plan(load(path, environ={})).scopes
     (alarm,) = scope.alarms
     assert scope.fits
-    assert alarm.worst_units is not None
     assert says(alarm.epsilon)
     assert says(Fraction(alarm.worst_units, UNITS_PER_EPSILON))
 
@@ -129,7 +127,7 @@ def test_what_a_guard_asks_for(tmp_path: Path) -> None:
         tolerance = f"    tolerance: {{{having.partition(' AND')[0]}: 5}}"
         text = re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL)
         path = written(tmp_path, text)
-        found = CliRunner().invoke(main, ["check", str(path)])
+        found = tocsin("check", path)
         assert (f"the alarm fires from {takes} only" in found.stdout + found.stderr) is asks
         (query,) = load(path, environ={}).by_name.values()
         alone = choosing.plan("tslm", 5).epsilon
@@ -141,7 +139,7 @@ def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
     text = re.sub(r"HAVING.*", "HAVING MEDIAN(age) <= 65", EXAMPLES[2])
     tolerance = "    tolerance: {MEDIAN(age) <= 65: 5}\n    mechanism: probe"
     path = written(tmp_path, re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL))
-    found = CliRunner().invoke(main, ["check", str(path)])
+    found = tocsin("check", path)
     assert "outside max_fnr" not in found.stdout + found.stderr
     (query,) = load(path, environ={}).by_name.values()
     rows = np.array([[-1], [1]]).repeat(len(query.domain), axis=1)  # one, who is young

@@ -52,7 +52,7 @@ def wrong(call: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_shows_calls_that_are_taken(page: Path) -> None:
     """Commands, and the options of each."""
-    calls = shown(page.read_text(encoding="utf-8"))
+    calls = shown(page.read_text())
     assert [(call, wrong(call)) for call in calls if wrong(call)] == []
 
 

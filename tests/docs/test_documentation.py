@@ -51,12 +51,6 @@ def test_readme_commands_exist() -> None:
     assert commands == set(main.commands)
 
 
-def test_every_command_has_a_section() -> None:
-    """The page of commands describes each of them under a heading of its own."""
-    page = text_of("docs/reference/cli.md")
-    assert set(re.findall(r"^## `tocsin ([a-z]+)", page, flags=re.MULTILINE)) == set(main.commands)
-
-
 def test_make_targets_exist() -> None:
     """Every `make` target that a page names is in the Makefile."""
     makefile = text_of("Makefile")

@@ -12,7 +12,7 @@ from tests.docs.reference import FOLDER, PAGES, UndescribedError, filled, keys, 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_current(name: str) -> None:
     """``python -m tests.docs.reference --write`` would change nothing."""
-    assert (FOLDER / name).read_text(encoding="utf-8") == written(name)
+    assert (FOLDER / name).read_text() == written(name)
 
 
 class Inner(Closed):

@@ -40,7 +40,7 @@ UNREAD: Final = re.compile(
 
 def terms() -> list[str]:
     """Return the glossary's terms in their order."""
-    lines = GLOSSARY.read_text(encoding="utf-8").splitlines()
+    lines = GLOSSARY.read_text().splitlines()
     rows = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
     return [term for row in rows for term in row.replace("`", "").split(", ")]
 
@@ -61,7 +61,7 @@ def first_unlinked(text: str) -> tuple[int, str] | None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_first_term_of_a_page_is_linked(page: Path) -> None:
     """A reader who does not know it is one click away from what it means."""
-    assert first_unlinked(page.read_text(encoding="utf-8")) is None
+    assert first_unlinked(page.read_text()) is None
 
 
 def test_a_term_that_is_not_linked_is_caught() -> None:

@@ -11,16 +11,13 @@ import pytest
 from accountant.log.entries import read_checkpoint
 from stream.cli.ledger import ledger
 from stream.custody.archive import write_entries
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DOCS = ROOT / "docs"
-HOW_TO = DOCS / "how-to"
-MAINTAIN = (HOW_TO / "maintain-the-ledger.md").read_text(encoding="utf-8")
-BACK_UP = (HOW_TO / "back-up-and-restore.md").read_text(encoding="utf-8")
-CLI = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+MAINTAIN = text_of("docs/how-to/maintain-the-ledger.md")
+BACK_UP = text_of("docs/how-to/back-up-and-restore.md")
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -28,21 +25,6 @@ def rows(heading: str) -> list[list[str]]:
     section = MAINTAIN.partition(f"{heading}\n")[2]
     lines = [line for line in section.split("\n#")[0].splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|", 1)] for line in lines[2:]]
-
-
-def test_every_ledger_command_and_option_is_documented() -> None:
-    """The reference names each command once, with exactly the options it has."""
-    sections = re.split(r"^### `tocsin ledger FILE ", CLI, flags=re.MULTILINE)[1:]
-    documented = {
-        re.findall(r"[a-z-]+", section)[0]: set(
-            re.findall(r"^(?:-\w, )?(--[a-z-]+)", section.partition("\n## ")[0], re.MULTILINE)
-        )
-        for section in sections
-    }
-    assert documented == {
-        name: {option for one in command.params for option in one.opts if option.startswith("--")}
-        for name, command in ledger.commands.items()
-    }
 
 
 def test_parquet_columns_are_documented(tmp_path: Path) -> None:

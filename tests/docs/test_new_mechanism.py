@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,15 +62,15 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     new = code.partition("\n")[0].removeprefix("# ")
     (changed,) = re.findall(r"^`(operators/[\w/]+\.py)`:$", SECTION, flags=re.MULTILINE)
     assert not (folder / new).exists()
-    (folder / new).write_text(code, encoding="utf-8")
+    (folder / new).write_text(code)
     registry = folder / changed
-    registry.write_text(applied(registry.read_text(encoding="utf-8"), diff), encoding="utf-8")
-    (folder / "alarms.yaml").write_text(ALARMS, encoding="utf-8")
+    registry.write_text(applied(registry.read_text(), diff))
+    (folder / "alarms.yaml").write_text(ALARMS)
     people = [
         {"person": f"p{at}", "room": "lobby", "ts": "2011-01-01T09:30:00Z"} for at in range(240)
     ]
     lines = "".join(json.dumps(each) + "\n" for each in people)
-    (folder / "badges.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "badges.jsonl").write_text(lines)
     return folder
 
 
@@ -88,17 +87,14 @@ for line in sys.stdin:
 
 def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
     """Run commands of the copy, in one process, and return what each prints; all end well."""
-    done = subprocess.run(
-        [sys.executable, "-c", COMMANDS],
+    done = ran(
+        sys.executable,
+        "-c",
+        COMMANDS,
         input="".join(json.dumps(command) + "\n" for command in commands),
-        check=False,
         cwd=folder,
         env={"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     *printed, rest = done.stdout.split("\0")
     assert (len(printed), rest) == (len(commands), "")
     return printed
@@ -134,7 +130,7 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
 def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     """A key that its descriptor does not name is told where it belongs."""
     text = ALARMS.replace("mechanism: shift", "mechanism: {shift: {repeat: 2}}")
-    (copy / "refined.yaml").write_text(text, encoding="utf-8")
+    (copy / "refined.yaml").write_text(text)
     told = r"mechanism shift has no key repeat\n +hint: remove repeat, or use mechanism: svt\n"
     with pytest.raises(AssertionError, match=told):
         tocsin(copy, ("check", "refined.yaml"))

@@ -25,7 +25,7 @@ def test_the_file_without_feeds_is_read(tmp_path: Path) -> None:
     """As printed, with its two variables."""
     (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     path = tmp_path / "notify.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     environ = {"KAFKA_PASSWORD": "x", "WEBHOOK_SECRET": "sixteen bytes or more"}
     found = read_subscription(path, environ=environ)
     terms = found.subscription.lifecycle("fire-code")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER: Final = ROOT / "docs" / "research"
-PAGE: Final = (FOLDER / "papers.md").read_text(encoding="utf-8")
+PAGE: Final = (FOLDER / "papers.md").read_text()
 HEAD: Final = "| What | Where | Test | Here | Why otherwise |"
 
 HERE: Final = ("kept", "corrected", "replaced", "stand-in", "in part")
@@ -126,7 +126,7 @@ def links(text: str) -> list[tuple[str, str]]:
 
 def headings(page: Path) -> set[str]:
     """Return the anchors that a page's headings have, as hosts of repositories make them."""
-    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 

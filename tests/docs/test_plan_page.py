@@ -25,21 +25,20 @@ def rooms(tmp_path: Path) -> Path:
     """Write the page's configuration, and its fifty rooms."""
     (tmp_path / "rooms.txt").write_text("".join(f"r{room}\n" for room in range(50)))
     path = tmp_path / "rooms.yaml"
-    path.write_text(WANTED, encoding="utf-8")
+    path.write_text(WANTED)
     return path
 
 
 def test_the_plan_is_the_one_that_is_explained(rooms: Path) -> None:
     """Locked as the page says; the other page has the plan word by word."""
-    assert tocsin("lock", str(rooms)).exit_code == 0
-    assert tocsin("plan", str(rooms)).stdout == PLAN
+    tocsin("lock", rooms, code=0)
+    assert tocsin("plan", rooms).stdout == PLAN
 
 
 def test_what_would_have_to_change_is_what_the_page_says(rooms: Path) -> None:
     """With an epsilon of 1: another epsilon, or another threshold."""
-    rooms.write_text(WANTED.replace('epsilon_max: "4"', 'epsilon_max: "1"'), encoding="utf-8")
-    found = tocsin("lock", str(rooms))
-    assert found.exit_code == 3
+    rooms.write_text(WANTED.replace('epsilon_max: "4"', 'epsilon_max: "1"'))
+    found = tocsin("lock", rooms, code=3)
     for change in ('epsilon_max: "1.7670"', "a threshold just below 32"):
         assert change in LOCK
         assert change in found.stdout + found.stderr

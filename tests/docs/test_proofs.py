@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.support.procs import ran
 
 PROOF = Path(__file__).parents[2] / "docs/research/proofs/score.v"
 STATEMENTS = (
@@ -20,7 +21,7 @@ def passes(text: str, folder: Path) -> bool:
     found = shutil.which("coqc")
     assert found, "missing: coq (Debian's name)"
     (folder / "score.v").write_text(text)
-    done = subprocess.run([found, "-q", "score.v"], cwd=folder, capture_output=True, check=False)
+    done = ran(found, "-q", "score.v", code=None, cwd=folder)
     return done.returncode == 0
 
 

@@ -39,8 +39,8 @@ def readme(folder: Path, *, groups: int = 2) -> Alarms:
     assert text.count(fields) == text.count("max_groups_per_window: 2") == 1
     text = text.replace(fields, f"    history: {{from: 2025-03-03, until: 2025-03-04}}\n{fields}")
     text = text.replace("max_groups_per_window: 2", f"max_groups_per_window: {groups}")
-    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
-    (folder / "rooms.txt").write_text("lobby\nhall\n", encoding="utf-8")
+    (folder / "alarms.yaml").write_text(text)
+    (folder / "rooms.txt").write_text("lobby\nhall\n")
     return load(folder / "alarms.yaml", environ={})
 
 
@@ -52,7 +52,7 @@ def through(folder: Path, first: str, then: str) -> Path:
         for person in range(PEOPLE)
     ]
     path = folder / "events.jsonl"
-    path.write_text("\n".join(map(json.dumps, readings)) + "\n", encoding="utf-8")
+    path.write_text("\n".join(map(json.dumps, readings)) + "\n")
     return path
 
 

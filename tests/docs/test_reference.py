@@ -1,12 +1,10 @@
-"""The reference of configurations: its snippets load, and it names every key."""
+"""The reference of configurations: its snippets load; its tables are written from the keys."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from stream.config.closed import keys_of, models_of
-from stream.config.keys import FileModel
 from stream.config.loading import check, examine
 from tests.support.configurations import write
 from tests.support.tree import text_of
@@ -36,9 +34,7 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
 def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
     """Tables, fields, budgets, levels, severities and SQL of the reference work as shown."""
     whole, tables, fields, budget, alarm, levels, severities, tolerances = snippets("yaml")
-    (tmp_path / "rooms.csv").write_text(
-        "seats,room\n120,lobby\n80,lab\n30,attic\n", encoding="utf-8"
-    )
+    (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n80,lab\n30,attic\n")
     text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
     more = "".join(f"    {line}\n" for line in fields.splitlines())
     text = text.replace("    fields:\n", more)
@@ -65,17 +61,3 @@ def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> 
         report = examine(write(tmp_path, text), environ={})
         assert report.alarms is not None, report.errors
         assert report.warnings == ()
-
-
-def test_the_reference_names_every_key_and_default() -> None:
-    """No key is missing from the reference, and the defaults of scalars are the model's."""
-    for model in models_of(FileModel).values():
-        for name in keys_of(model):
-            assert re.search(rf"[`{{ ]{name}[`}},:]", DOCS), name
-    for words in (
-        "`grace` | `30s`",
-        "`publish_interval` | `1s`",
-        "`allowed_skew` | `1m`",
-        "`max_age` | `1w`",
-    ):
-        assert words in DOCS

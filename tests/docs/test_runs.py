@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from accountant.units import to_loss_units
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.registry import price
 from operators.svt import Svt
-from stream.cli.main import main
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
+from tests.support.commands import tocsin
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = PAGE.read_text()
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
@@ -54,8 +53,7 @@ def test_the_example_is_sound_and_fits(tmp_path: Path) -> None:
     """It passes `tocsin check` without a warning, and a day costs what is said."""
     path = tmp_path / "alarms.yaml"
     path.write_text(EXAMPLE)
-    checked = CliRunner().invoke(main, ["check", str(path)])
-    assert checked.exit_code == 0, checked.output
+    checked = tocsin("check", path, code=0)
     assert "warning" not in checked.output
     alarms = load(path, environ={})
     (plan,) = budget_plan(alarms).scopes

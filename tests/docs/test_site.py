@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 from functools import partial
@@ -18,10 +17,11 @@ import yaml
 
 from deploy.kafka.runtime import HOST
 from tests.support.chromium import Chromium
+from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 SITE = ROOT / "deploy" / "site"
@@ -31,12 +31,11 @@ GOOD = "# Here\n\n[code](../code.py), [folder](../beside), [text](../beside/text
 
 def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
     """Build a tree's site with warnings as errors."""
-    return subprocess.run(
-        [sys.executable, str(site / "__main__.py"), f"--to={to}"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
+    return ran(
+        sys.executable,
+        site / "__main__.py",
+        f"--to={to}",
+        code=None,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
     )
 
@@ -56,7 +55,7 @@ def test_the_whole_documentation_becomes_a_site(site: Path) -> None:
     pages = sorted(to.rglob("*.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
     for page in pages:
-        assert not ELSEWHERE.search(page.read_text(encoding="utf-8")), page
+        assert not ELSEWHERE.search(page.read_text()), page
     sources = to / "source"
     assert (sources / "index.html").is_file()  # the README
     linked = "stream/decisions/schemas/alarm.schema.json"
@@ -67,10 +66,10 @@ def test_pictures_are_taken_of_what_runs(site: Path) -> None:
     """Each page that asks for one shows it, in the shade that its reader sees the page in."""
     asked = 0
     for page in (ROOT / "docs").rglob("*.md"):
-        for name in re.findall(r"^<!-- picture ([a-z-]+):", page.read_text("utf-8"), re.MULTILINE):
+        for name in re.findall(r"^<!-- picture ([a-z-]+):", page.read_text(), re.MULTILINE):
             asked += 1
             there = page.relative_to(ROOT / "docs").with_suffix(".html")
-            html = (site / there).read_text("utf-8")
+            html = (site / there).read_text()
             assert "built without a browser" not in html
             for shade in ("light", "dark"):
                 assert f'src="../images/{name}-{shade}.png#only-{shade}"' in html
@@ -142,8 +141,8 @@ def tree(tmp_path: Path) -> Path:
     """A small repository with a page, and with code and text beside it."""
     shutil.copytree(SITE, tmp_path / "deploy" / "site")
     config = tmp_path / "deploy" / "site" / "mkdocs.yml"
-    text = config.read_text(encoding="utf-8")
-    config.write_text(text[: text.index("\nnav:")] + "\n", encoding="utf-8")
+    text = config.read_text()
+    config.write_text(text[: text.index("\nnav:")] + "\n")
     for path, content in (
         ("code.py", "x = 1\n"),
         ("beside/text.md", "# There\n\n[back](../docs/README.md)\n"),
@@ -151,7 +150,7 @@ def tree(tmp_path: Path) -> Path:
     ):
         whole = tmp_path / path
         whole.parent.mkdir(exist_ok=True)
-        whole.write_text(content, encoding="utf-8")
+        whole.write_text(content)
     return tmp_path
 
 
@@ -159,21 +158,21 @@ def test_what_is_linked_beside_the_pages_comes_along(tree: Path) -> None:
     """Code as it is, text as a page, a folder as a list."""
     built = build(tree / "deploy" / "site", tree / "out")
     assert built.returncode == 0, built.stdout
-    assert (tree / "out" / "source" / "code.py").read_text(encoding="utf-8") == "x = 1\n"
-    page = (tree / "out" / "index.html").read_text(encoding="utf-8")
+    assert (tree / "out" / "source" / "code.py").read_text() == "x = 1\n"
+    page = (tree / "out" / "index.html").read_text()
     for link in ("source/code.py", "source/beside/index.html", "source/beside/text.html#there"):
         assert f'href="{link}"' in page
-    listed = (tree / "out" / "source" / "beside" / "index.html").read_text(encoding="utf-8")
+    listed = (tree / "out" / "source" / "beside" / "index.html").read_text()
     assert 'href="text.html"' in listed
 
 
 def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree: Path) -> None:
     """As it is built where nothing can take one."""
     text = f"{GOOD}\n<!-- picture board: a board -->\n"
-    (tree / "docs" / "README.md").write_text(text, encoding="utf-8")
+    (tree / "docs" / "README.md").write_text(text)
     built = build(tree / "deploy" / "site", tree / "out")
     assert built.returncode == 0, built.stdout
-    said = (tree / "out" / "index.html").read_text(encoding="utf-8")
+    said = (tree / "out" / "index.html").read_text()
     assert "this site was built without a browser" in said
     assert "<img" not in said
 
@@ -189,7 +188,7 @@ def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree: Path) -> N
 )
 def test_a_link_that_leads_nowhere_ends_the_build(tree: Path, broken: str) -> None:
     """And is named."""
-    (tree / "docs" / "README.md").write_text(broken, encoding="utf-8")
+    (tree / "docs" / "README.md").write_text(broken)
     built = build(tree / "deploy" / "site", tree / "out")
     assert built.returncode != 0
     assert "does not exist" in built.stderr
@@ -198,15 +197,15 @@ def test_a_link_that_leads_nowhere_ends_the_build(tree: Path, broken: str) -> No
 def test_a_link_in_code_is_none(tree: Path) -> None:
     """As in an example of Markdown."""
     text = f"{GOOD}\n```md\n[no page](nothing.md)\n```\n"
-    (tree / "docs" / "README.md").write_text(text, encoding="utf-8")
+    (tree / "docs" / "README.md").write_text(text)
     built = build(tree / "deploy" / "site", tree / "out")
     assert built.returncode == 0, built.stdout
-    assert "nothing.md" in (tree / "out" / "index.html").read_text(encoding="utf-8")
+    assert "nothing.md" in (tree / "out" / "index.html").read_text()
 
 
 def test_every_page_that_is_not_in_the_menu_is_linked() -> None:
     """A page that nothing leads to is not there for its readers."""
-    text = (SITE / "mkdocs.yml").read_text(encoding="utf-8")
+    text = (SITE / "mkdocs.yml").read_text()
     menu = text[text.index("\nnav:") :]
     reached: set[str] = set()
     waiting = [f"docs/{page}" for page in re.findall(r": (\S+\.md)$", menu, re.MULTILINE)]

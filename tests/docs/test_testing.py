@@ -33,9 +33,9 @@ SCHEMA = cases_schema()
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write the README's alarm and the page's tests, and work beside them."""
-    (tmp_path / "alarms.yaml").write_text(ALARMS, encoding="utf-8")
-    (tmp_path / "rooms.txt").write_text("2.14\n2.15\n", encoding="utf-8")
-    (tmp_path / "alarms_test.yaml").write_text(EXAMPLE, encoding="utf-8")
+    (tmp_path / "alarms.yaml").write_text(ALARMS)
+    (tmp_path / "rooms.txt").write_text("2.14\n2.15\n")
+    (tmp_path / "alarms_test.yaml").write_text(EXAMPLE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -45,9 +45,8 @@ def test_the_example_prints_what_the_page_says(folder: Path) -> None:
     assert tocsin("test", "alarms_test.yaml").stdout == PASSES
     narrow = ALARMS.replace("max_groups_per_window: 2", "max_groups_per_window: 1")
     assert narrow != ALARMS
-    (folder / "alarms.yaml").write_text(narrow, encoding="utf-8")
-    result = tocsin("test", "alarms_test.yaml")
-    assert result.exit_code == 1
+    (folder / "alarms.yaml").write_text(narrow)
+    result = tocsin("test", "alarms_test.yaml", code=1)
     assert FAILS in result.stdout
 
 
@@ -80,5 +79,5 @@ def test_an_editor_underlines_what_is_wrong(text: str) -> None:
 )
 def test_the_examples_pass_the_schema(path: Path) -> None:
     """What a newcomer copies is not underlined."""
-    text = re.sub(r"start: \S+", "start: x", path.read_text(encoding="utf-8"))
+    text = re.sub(r"start: \S+", "start: x", path.read_text())
     assert Draft202012Validator(SCHEMA).is_valid(yaml.safe_load(text))

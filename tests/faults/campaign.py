@@ -10,15 +10,12 @@ from multiprocessing import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from tests.faults.mutants import MUTANTS, mutated
-from tests.faults.record import Found
 from tests.faults.scene import WINDOWS
 from tests.faults.world import Outcome, simulate
 from tests.support.schema import remember_the_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-__all__ = ["campaign", "first_violation", "hunt"]
 
 _CHUNK: Final = 10
 
@@ -29,10 +26,10 @@ def campaign(seeds: Iterable[int]) -> Iterator[Outcome]:
         yield from pool.map(simulate, seeds, chunksize=_CHUNK)
 
 
-def hunt(seeds: int, mutants: Iterable[str] = MUTANTS) -> Iterator[tuple[str, Found]]:
+def hunt(seeds: int) -> Iterator[tuple[str, Outcome | None]]:
     """Yield mutants, each with the first seed below a number that finds it, as they are found."""
     with _processes() as pool:
-        hunts = {pool.submit(_found, range(seeds), mutant): mutant for mutant in mutants}
+        hunts = {pool.submit(first_violation, range(seeds), each): each for each in MUTANTS}
         for done in as_completed(hunts):
             yield hunts[done], done.result()
 
@@ -50,13 +47,6 @@ def first_violation(
     with nullcontext() if mutant is None else mutated(mutant):
         outcomes = (simulate(seed, windows=windows) for seed in seeds)
         return next((one for one in outcomes if one.violations), None)
-
-
-def _found(seeds: range, mutant: str) -> Found:
-    outcome = first_violation(seeds, mutant)
-    if outcome is None:
-        return Found(None, "", len(seeds))
-    return Found(outcome.seed, outcome.violations[0], len(seeds))
 
 
 def _processes() -> ProcessPoolExecutor:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tests.faults.log import Broker, Entry
 
-__all__ = ["Consumer", "Groups", "Producer"]
-
 _SESSION_S: Final = 6.0
 _LOST_S: Final = 10.0
 """After which a sender gives up on an answer."""

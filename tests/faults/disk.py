@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from accountant.store.store import Store
     from tests.faults.schedule import Process, Schedule
 
-__all__ = ["Disk", "Storage", "StorageWeather"]
-
 _SIDES: Final = ("-wal", "-shm")
 _HEADS: Final = ".heads"
 

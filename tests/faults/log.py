@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from tests.faults.schedule import Process, Schedule
 
-__all__ = ["Broker", "Entry", "Transaction", "Weather"]
-
 _REQUEST_S: Final = 10.0
 
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from accountant.log.state import State
     from accountant.store.transaction import Transaction
 
-__all__ = ["MUTANTS", "mutated"]
-
 _Changes = list[tuple[Any, str, Any]]
 
 

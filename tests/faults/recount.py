@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     from tests.faults.log import Entry
 
-__all__ = [
-    "ALLOWED_SKEW_MS",
-    "EVENTS",
-    "GRACE_MS",
-    "ROOMS",
-    "WINDOW_MS",
-    "Topic",
-    "home",
-    "recount",
-]
-
 ROOMS: Final = ("atrium", "library")
 WINDOW_MS: Final = 10_000
 GRACE_MS: Final = 1_000

@@ -10,20 +10,25 @@ from tests.faults.mutants import MUTANTS
 from tests.faults.scene import WINDOWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tests.faults.record import Record
-
-__all__ = ["report"]
+    from tests.faults.world import Outcome
 
 
-def report(record: Record) -> str:
-    """Return a page on what a campaign has lived through so far."""
-    return "\n".join([*_lines(record), ""])
+def report(outcomes: Sequence[Outcome], found: Mapping[str, Outcome | None], hunted: int) -> str:
+    """Return a page on what a campaign has lived through.
+
+    Args:
+        outcomes: of its seeds, in their order.
+        found: by mutant, the first seed that finds it.
+        hunted: seeds that each mutant was given.
+    """
+    return "\n".join([*_lines(outcomes, found, hunted), ""])
 
 
-def _lines(record: Record) -> Iterator[str]:
-    outcomes = [record.outcomes[seed] for seed in sorted(record.outcomes)]
+def _lines(
+    outcomes: Sequence[Outcome], found: Mapping[str, Outcome | None], hunted: int
+) -> Iterator[str]:
     violated = [one for one in outcomes if one.violations]
     happened, windows = Counter[str](), Counter[str]()
     for one in outcomes:
@@ -49,10 +54,10 @@ def _lines(record: Record) -> Iterator[str]:
     yield from _table("windows published", windows)
     yield "| mutant | found by seed | as |"
     yield "| --- | --: | --- |"
-    for name in (each for each in MUTANTS if each in record.found):
-        found = record.found[name]
-        seed = f"none of {found.seeds:,}" if found.seed is None else str(found.seed)
-        yield f"| {name} | {seed} | {_cell(found.violation)} |"
+    for name in (each for each in MUTANTS if each in found):
+        at = found[name]
+        seed, told = (f"none of {hunted:,}", "") if at is None else (at.seed, at.violations[0])
+        yield f"| {name} | {seed} | {_cell(told)} |"
 
 
 def _table(what: str, counted: Mapping[str, int]) -> Iterator[str]:

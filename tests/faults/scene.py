@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from tests.faults.log import Broker
 
-__all__ = ["PARTITIONS", "TOPIC", "WINDOWS", "Sensors", "alarms"]
-
 TOPIC: Final = "badges"
 PARTITIONS: Final = 2
 _CONFIG: Final = """\

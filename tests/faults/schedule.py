@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-__all__ = ["EPOCH_MS", "PROCESS", "Killed", "Process", "Schedule"]
-
 EPOCH_MS: Final = 1_700_000_000_000
 """What the world's clock shows at the start, in milliseconds since 1970: a multiple of 10 s."""
 

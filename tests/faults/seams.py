@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from tests.faults.schedule import Process, Schedule
     from tests.faults.watch import Watch
 
-__all__ = ["WorkerPool", "world_of"]
-
 _SETTLED_MS: Final = 3_000
 
 

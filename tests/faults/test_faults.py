@@ -13,13 +13,11 @@ import pytest
 
 from tests.faults.campaign import first_violation
 from tests.faults.mutants import MUTANTS
-from tests.faults.record import Found, Record
 from tests.faults.report import report
 from tests.faults.world import Outcome, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SEEDS = 60
 PARTS = 12
@@ -69,31 +67,19 @@ def test_a_broken_protocol_is_found(mutant: str) -> None:
     assert not any(name in told for told in outcome.violations for name in MISFITS)
 
 
-def test_a_campaign_goes_on_where_it_ended(tmp_path: Path) -> None:
-    """Whole lines of its record count; of other code's seeds nothing does."""
-    path = tmp_path / "record"
-    outcomes = [
-        Outcome(0, [], Counter(crash=2), Counter(decided=3)),
-        Outcome(7, ["at 1.000 s: 2 | 1"], Counter(crash=1), Counter(budget=1)),
-    ]
-    missed, (mutant, *_) = Found(None, "", 10), MUTANTS
-    begun = Record(path, of="this code")
-    for outcome in outcomes:
-        begun.lived(outcome)
-    begun.hunted(mutant, missed)
-    with path.open("a", encoding="utf-8") as file:
-        file.write('{"seed": 8, "viol')
-    for _ in range(2):  # what was cut off is gone for good
-        record = Record(path, of="this code")
-        assert list(record.outcomes.values()) == outcomes
-        assert record.found == {mutant: missed}
-    page = report(record)
-    assert "2 seeds of 5 windows each, 0 to 7; 1 with a violation." in page
-    assert "- seed 7: at 1.000 s: 2 | 1\n" in page
-    assert "| crash | 3 |" in page
-    assert f"| {mutant} | none of 10 |" in page
-    with pytest.raises(ValueError, match="other code"):
-        Record(path, of="other code")
+def test_a_report_names_what_was_seen() -> None:
+    """A violation with its seed, faults added up, and a mutant that nothing found."""
+    violated = Outcome(7, ["at 1.000 s: 2 | 1"], Counter(crash=1), Counter(budget=1))
+    held = Outcome(0, [], Counter(crash=2), Counter(decided=3))
+    page = report([held, violated], dict.fromkeys(MUTANTS, violated) | {"no wall": None}, 10)
+    for line in (
+        "2 seeds of 5 windows each, 0 to 7; 1 with a violation.",
+        "- seed 7: at 1.000 s: 2 | 1\n",
+        "| crash | 3 |",
+        "| no wall | none of 10 |",
+        "| the clock is believed | 7 | at 1.000 s: 2 \\| 1 |",
+    ):
+        assert line in page
 
 
 def _trace(seed: int) -> Iterator[str]:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tests.faults.log import Broker, Entry
     from tests.faults.schedule import Process
 
-__all__ = ["Watch"]
-
 _PASSING: Final = (DependencyError, ClockError)
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
 
-__all__ = ["Outcome", "simulate"]
-
 _PATIENCE_MS: Final = 240_000
 _BACK_S: Final = 3.0
 """After a custodian's work: what the dead had sent has arrived or is lost."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from stream.logs.lines import Line
 from tests.support.boarded import Boarded
 from tests.support.commands import tocsin
 from tests.support.processes import Command
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.targets import Inbox
 from tests.support.tree import ROOT
@@ -90,14 +90,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
     """A broker with the ACLs of the page, set by the composed administrator's command."""
     folder = tmp_path_factory.mktemp("acls")
     secrets = folder / "secrets"
-    subprocess.run(["sh", str(DEPLOY / "secrets.sh"), str(secrets)], check=True)
+    ran("sh", DEPLOY / "secrets.sh", secrets)
     for name in ("sensor-lobby", "analyst-anna"):
-        (secrets / f"kafka_{name}").write_text("letMeIn\n", encoding="utf-8")
+        (secrets / f"kafka_{name}").write_text("letMeIn\n")
     with GuardedBroker(secrets) as broker:
         tool = acl_tool(folder / "kafka-acls.sh", TOOL_VERSION)
         kafka = DEPLOY / "kafka"
-        done = subprocess.run(
-            ["sh", str(kafka / "admin.sh"), "sh", str(kafka / "acls.sh")],
+        ran(
+            "sh",
+            kafka / "admin.sh",
+            "sh",
+            kafka / "acls.sh",
             env={
                 **os.environ,
                 "ADMIN": str(folder / "admin.properties"),
@@ -105,11 +108,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
                 "KAFKA_ACLS": str(tool),
                 "BOOTSTRAP": broker.address("admin"),
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
         yield broker
 
 
@@ -119,7 +118,7 @@ def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",
         "sasl_plain_username": name,
-        "sasl_plain_password": broker.password(name).read_text(encoding="utf-8").strip(),
+        "sasl_plain_password": broker.password(name).read_text().strip(),
     }
 
 
@@ -140,19 +139,16 @@ def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
         "    security_protocol: SASL_PLAINTEXT\n    sasl_mechanism: PLAIN\n"
         f"    sasl_username: {name}\n    sasl_password: ${{file:{broker.password(name)}}}\n"
     )
-    text = scenario.config.read_text(encoding="utf-8").replace(
-        broker.bootstrap, broker.address(name)
-    )
+    text = scenario.config.read_text().replace(broker.bootstrap, broker.address(name))
     text = text.replace("kafka:\n", f"kafka:\n  security:\n{security}")
-    scenario.config.write_text(text, encoding="utf-8")
+    scenario.config.write_text(text)
     return scenario.config
 
 
 def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_path: Path) -> None:
     """Topics are made, events are sent, a worker decides, an analyst watches, a feed grows."""
     custodian = str(_configured(guarded, tmp_path, "custodian"))
-    made = tocsin("topics", "create", custodian, "--partitions", "2")
-    assert made.exit_code == 0, made.output
+    tocsin("topics", "create", custodian, "--partitions", "2", code=0)
     config = _configured(guarded, tmp_path, "tocsin")
     worker = Command.start(tmp_path / "worker", "run", config, "--log-format", "json")
     analyst = _configured(guarded, tmp_path, "analyst-anna")
@@ -172,7 +168,6 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         assert _end(guarded, "analyst-anna", "tocsin.counts") > 1
         words = ("--from-beginning", "--json", "--group", "analyst-watch")
         watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
-        assert watching.process.stdout is not None
         assert b'"alarm"' in watching.process.stdout.readline()
         _assert_delivered(guarded, tmp_path)
         _assert_shown(guarded, tmp_path)
@@ -190,8 +185,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         ("ledger", custodian, "take-ownership", "--yes"),
         ("topics", "add-partitions", custodian, "badges", "--partitions", "3", "--yes"),
     ):
-        done = tocsin(*words)
-        assert done.exit_code == 0, (words, done.output)
+        tocsin(*words, code=0)
     _assert_alarms_are_handed_on(guarded)
     _assert_no_more(guarded)
 
@@ -203,11 +197,10 @@ def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
         config.write_text(
             f"kafka: {_analysts(broker)}\n"
             f"notify: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
-            encoding="utf-8",
         )
         process = Command.start(folder / "notify", "notify", config, "--from-beginning")
         try:
-            wait_until("an alarm is delivered", lambda: bool(inbox.letters) or not process.alive)
+            wait_until("an alarm is delivered", lambda: inbox.letters or not process.alive)
             assert process.alive, process.text()
         finally:
             process.stop()
@@ -238,7 +231,7 @@ def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:
     """Notify reads both topics in its own group and keeps its place; nobody takes the other's."""
     consumer = _subscribed(broker, "notify", "notify")
     try:
-        wait_until("a decision is read", lambda: bool(consumer.poll(timeout_ms=500)))
+        wait_until("a decision is read", lambda: consumer.poll(timeout_ms=500))
         consumer.commit()
     finally:
         consumer.close()

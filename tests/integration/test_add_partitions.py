@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -24,11 +23,13 @@ from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.ledgers import must_verify
 from tests.support.matrix import decisions_of
 from tests.support.oracle import add_up, crowd
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from accountant.layouts import Growth
@@ -71,15 +72,7 @@ def grow(scenario: Scenario, die: str = "never") -> subprocess.CompletedProcess[
         "4s",
         "--yes",
     ]
-    return subprocess.run(
-        [sys.executable, "-c", COMMAND, die, *given],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    return ran(sys.executable, "-c", COMMAND, die, *given, code=None, cwd=ROOT, env=os.environ)
 
 
 def test_a_feed_grows_while_everything_runs_and_is_killed(
@@ -92,13 +85,13 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
         scenario.create_topics()
         scenario.start_worker()
         scenario.start_worker()
-        wait_until("a window is decided", lambda: bool(scenario.done("decision")))
+        wait_until("a window is decided", lambda: scenario.done("decision"))
         with flowing(broker.bootstrap, scenario.topic, seed=23, metadata_max_age_ms=1_000):
             wait_until("events are counted", lambda: _counted(scenario) >= 2)
             assert grow(scenario, die="announced").returncode == -signal.SIGKILL
             assert _partitions(scenario) == 2
             scenario.workers[0].kill()
-            wait_until("a window is denied", lambda: bool(_reasons(scenario)))
+            wait_until("a window is denied", lambda: _reasons(scenario))
             assert grow(scenario, die="made").returncode == -signal.SIGKILL
             assert _partitions(scenario) == 5
             assert _growth(scenario).until_ms is None
@@ -161,7 +154,6 @@ def _check(scenario: Scenario, last_ms: int, said: str) -> None:
 
 def _across(growth: Growth, start_ms: int) -> bool:
     """Whether a window may have records of before and after, by the clock on the wall."""
-    assert growth.until_ms is not None
     first_ms, cut_ms = start_ms - SKEW_MS, start_ms + WINDOW_MS + GRACE_MS
     return first_ms < growth.until_ms and cut_ms > growth.from_ms
 

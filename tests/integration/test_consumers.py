@@ -55,7 +55,7 @@ def test_every_consumer_prints_what_was_published(broker: Broker, tmp_path: Path
                 running.append(subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL))
 
         def printed(number: int) -> list[str]:
-            return (tmp_path / str(number)).read_text(encoding="utf-8").splitlines()
+            return (tmp_path / str(number)).read_text().splitlines()
 
         wait_until("kafka-python prints", lambda: sorted(printed(0)) == [DENIAL, ALARM])
         wait_until("aiokafka prints", lambda: printed(1) == [ALARM, ALARM])

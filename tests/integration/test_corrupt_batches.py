@@ -35,14 +35,11 @@ def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
         f"sqlite:///{tmp_path}/corrupt.db",
         decide_timeout="10s",
     )
-    made.create_topics()
-    try:
+    with made:
         worker = made.start_worker()
-        wait_until("a window is decided", lambda: bool(made.done("decision")))
+        wait_until("a window is decided", lambda: made.done("decision"))
         worker.kill()
         yield made
-    finally:
-        made.stop()
 
 
 def test_a_corrupt_batch_stops_its_partition_alone(scenario: Scenario) -> None:
@@ -66,7 +63,7 @@ def test_a_corrupt_batch_stops_its_partition_alone(scenario: Scenario) -> None:
     _send(scenario, [_person(0, "behind"), _person(1, "beside")])
     beside_ms = _now_ms() // WINDOW_MS * WINDOW_MS
     worker = scenario.start_worker()
-    wait_until("a window is denied", lambda: bool(_reasons(scenario) - {None}))
+    wait_until("a window is denied", lambda: _reasons(scenario) - {None})
     wait_until("the other partition is read on", lambda: (beside_ms, 1) in _counted(scenario))
     assert worker.alive, worker.text()
     assert _reasons(scenario) <= {None, "partition_corrupt"}

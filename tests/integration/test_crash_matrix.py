@@ -19,7 +19,6 @@ from accountant.loss.gaussian import Gaussian
 from accountant.records import Outcome
 from accountant.units import to_loss_units
 from operators.registry import create, price
-from operators.svt import Svt
 from stream.build import open_ledger
 from stream.decisions.records import decode_alarm, decode_count
 from stream.decisions.release import alarm_records, count_records, released_alarms
@@ -298,7 +297,6 @@ def check_wall(matrix: Matrix, decisions: list[StoredDecision]) -> None:
         spent[one.key.start_ms // 60_000] += one.epsilon_units
     scope = matrix.ledger.reports.status().scopes["user"]
     promise = Gaussian.read(scope.promise)
-    assert promise is not None
     assert max(spent.values()) <= scope.epsilon_max_units == promise.wall_units
     assert promise.keeps(scope.spent_units)
 
@@ -309,7 +307,6 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
         create(query.mechanism, query.condition, query.aim)
         for query in matrix.scenario.alarms().by_name.values()
     )
-    assert isinstance(svt, Svt)
     assert all(len(noises) == 1 for noises in matrix.drawn.values())
     assert len(matrix.drawn) >= 2
     check_paid_by_run(svt, decisions)

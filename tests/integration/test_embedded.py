@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from accountant.errors import ConfigError, DataError, LedgerError
-from accountant.ledger.counts import Counts
 from accountant.records import Outcome
 from accountant.units import floor_loss_units
 from stream.build import open_ledger
@@ -24,13 +23,15 @@ from stream.replay.exports import ExportInfo, LoggedRecord, log_writer
 from stream.replay.replay import Replay, windows_of
 from tests.support.examples import BADGES, EXAMPLES, copied
 from tests.support.ledgers import must_verify
+from tests.support.oracle import add_up
+from tests.support.recording import journalled, stored_partials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accountant.costs.charges import WindowKey
-    from accountant.records import Partial, PartialStatus, StoredDecision
+    from accountant.records import Partial, StoredDecision
     from stream.model.alarms import Alarms
 
 MINUTE_MS = 60_000
@@ -76,7 +77,7 @@ def configured(folder: Path, text: str = CONFIG) -> Alarms:
     """Write and load a configuration; its ledger lies in the same folder."""
     folder.mkdir(exist_ok=True)
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return load(path, environ={})
 
 
@@ -94,24 +95,16 @@ def people(folder: Path, *, seed: int = 1) -> dict[str, list[Path]]:
         {"person": f"p{random.integers(60)}", "room": str(random.choice(["hall", "lab"])), "ts": t}
         for t in times.tolist()
     ]
-    badges.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    badges.write_text("".join(json.dumps(row) + "\n" for row in rows))
     cells = "".join(f"{t},p{t % 7}\n" for t in random.permutation(times).tolist())
-    doors.write_text(f"ts,person\n{cells}", encoding="utf-8")
+    doors.write_text(f"ts,person\n{cells}")
     return {"badges": [badges], "doors": [doors]}
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[WindowKey, int], Partial]:
-    """Return what reaches the ledger, by window and partition."""
-    found: dict[tuple[WindowKey, int], Partial] = {}
-    put_partial = Counts.put_partial
-
-    def recorded(self: Counts, partial: Partial) -> PartialStatus:
-        found[partial.key, partial.partition] = partial
-        return put_partial(self, partial)
-
-    monkeypatch.setattr(Counts, "put_partial", recorded)
-    return found
+def stored(monkeypatch: pytest.MonkeyPatch) -> list[Partial]:
+    """Return what reaches the ledger."""
+    return stored_partials(monkeypatch)
 
 
 def replayed(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[StoredDecision]:
@@ -161,10 +154,9 @@ def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:
 def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
     """The committed readings can be made again, byte for byte."""
     program: dict[str, object] = {"__name__": "simulate"}
-    source = (EXAMPLES / "office" / "simulate.py").read_text(encoding="utf-8")
+    source = (EXAMPLES / "office" / "simulate.py").read_text()
     exec(compile(source, "simulate.py", "exec"), program)  # noqa: S102  # a script, not a package
     main = program["main"]
-    assert callable(main)
     main(str(tmp_path / "badges.jsonl"))
     committed = BADGES.read_bytes()
     assert (tmp_path / "badges.jsonl").read_bytes() == committed
@@ -179,28 +171,6 @@ def test_decisions_come_in_the_order_of_requests(tmp_path: Path) -> None:
     for query in alarms.by_name:
         numbers = [decision.sequence for decision in decisions if decision.key.query == query]
         assert numbers == list(range(1, len(numbers) + 1))
-
-
-def test_counts_agree_with_a_plain_recount(
-    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
-) -> None:
-    """Hopping windows over JSON lines count the distinct people of each room."""
-    alarms = configured(tmp_path)
-    files = people(tmp_path)
-    replayed(alarms, files)
-    lines = [json.loads(line) for line in files["badges"][0].read_text("utf-8").splitlines()]
-    mine = {key: partial for (key, _), partial in counted.items() if key.query == "crowd"}
-    assert len(mine) == 11
-    for key, partial in mine.items():
-        people_in: list[set[str]] = [set(), set()]
-        first_seen: set[str] = set()
-        for row in sorted(lines, key=lambda row: row["ts"]):
-            if key.start_ms <= row["ts"] < key.end_ms and row["person"] not in first_seen:
-                first_seen.add(row["person"])  # one room per person and window: the first
-                people_in[row["room"] == "lab"].add(row["person"])
-        values = np.zeros(2, np.int64)
-        values[partial.index] = partial.value
-        assert values.tolist() == [len(people) for people in people_in]
 
 
 def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -257,35 +227,35 @@ def test_windows_without_events_are_decided(tmp_path: Path) -> None:
     """Files without a row decide every window of the history all the same."""
     alarms = configured(tmp_path)
     badges, doors = tmp_path / "badges.jsonl", tmp_path / "doors.parquet"
-    badges.write_text("", encoding="utf-8")
+    badges.write_text("")
     columns = {"ts": pa.array([], pa.timestamp("ms", "UTC")), "person": pa.array([], pa.string())}
     pq.write_table(pa.table(columns), doors)
     decisions = replayed(alarms, {"badges": [badges], "doors": [doors]})
     assert [d.outcome for d in decisions] == [Outcome.DECIDED] * WINDOWS
 
 
-def test_events_outside_the_history_change_no_window(
-    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
-) -> None:
+def test_events_outside_the_history_change_no_window(tmp_path: Path, stored: list[Partial]) -> None:
     """Which windows are decided is public: earlier, later and far-future events add none."""
     alarms = configured(tmp_path)
     files = people(tmp_path)
     replayed(alarms, files)
-    before = {place: partial.value.tolist() for place, partial in counted.items()}
+    before = [one.digest for one in stored]
     again = configured(tmp_path / "again")
     files = people(tmp_path / "again")
-    with files["badges"][0].open("a", encoding="utf-8") as file:
+    with files["badges"][0].open("a") as file:
         for time_ms in (6 * HOUR_MS, 24 * HOUR_MS, 253_402_300_799_999):
             file.write(json.dumps({"person": "p1", "room": "hall", "ts": time_ms}) + "\n")
-    counted.clear()
+    stored.clear()
     replayed(again, files)
-    assert {place: partial.value.tolist() for place, partial in counted.items()} == before
+    assert [one.digest for one in stored] == before
 
 
-def export(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> Path:
+def export(
+    folder: Path, rows: Iterable[tuple[int, int, dict[str, object]]], *, first_offset: int = 0
+) -> Path:
     """Write an export of the badges topic from (partition, append time, event)."""
     path = folder / "log.parquet"
-    offsets = Counter[int]()
+    offsets = Counter({0: first_offset, 1: first_offset})
     with log_writer(path, ExportInfo("building.badges", 2)) as write:
         for partition, append_ms, event in rows:
             value = json.dumps(event).encode()
@@ -295,9 +265,7 @@ def export(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> 
     return path
 
 
-def test_a_dump_counts_by_its_own_append_times(
-    tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
-) -> None:
+def test_a_dump_counts_by_its_own_append_times(tmp_path: Path, stored: list[Partial]) -> None:
     """Of a log's export, what was appended after the cut or in a wrong partition does not count."""
     text = CONFIG.replace("privacy_unit: user", "privacy_unit: event").replace(
         ", period: lifetime", ""
@@ -316,15 +284,11 @@ def test_a_dump_counts_by_its_own_append_times(
             rows.append((partition, append_ms, event))
     rows.append((0, 253_402_300_799_999, {"person": "p0", "room": "lab", "ts": 5 * HOUR_MS}))
     replayed(alarms, {"badges": [export(tmp_path, rows)], "doors": doors})
-    totals: dict[int, list[int]] = {}
-    for (key, _), partial in counted.items():
-        if key.query == "crowd":
-            cells = totals.setdefault(key.start_ms, [0, 0])
-            for index, value in zip(partial.index, partial.value, strict=True):
-                cells[index] += int(value)
-    assert {place[1] for place in counted if place[0].query == "crowd"} == {0, 1}
-    assert totals[0] == [2, 1]
-    assert totals[30 * MINUTE_MS] == [0, 2]
+    crowds = [one for one in stored if one.key.query == "crowd"]
+    assert {one.partition for one in crowds} == {0, 1}
+    totals = add_up(journalled(crowds), cells=2)
+    assert totals[0] == (2, 1)
+    assert totals[30 * MINUTE_MS] == (0, 2)
 
 
 @pytest.mark.parametrize("problem", ["beside", "topic", "history", "nothing", "suffix"])

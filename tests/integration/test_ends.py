@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from deploy.kafka.runtime import free_port
 from stream.logs.clients import MOST
 from stream.logs.lines import Line
 from tests.support.processes import Command
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
@@ -119,7 +119,7 @@ def test_the_first_process_of_a_container_ends(
     scenario: Scenario, tmp_path: Path, started: list[Command]
 ) -> None:
     """The kernel keeps signals from it that have no handler; Tocsin's is there at once."""
-    if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False).returncode:
+    if ran("unshare", "--pid", "--fork", "true", code=None).returncode:
         pytest.skip("needs the right to make a PID namespace")
     for number, delay_s in enumerate((0.0, 0.5, 2.0)):
         errors = tmp_path / f"err-{number}"

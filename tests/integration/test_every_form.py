@@ -83,7 +83,7 @@ def written(folder: Path, ledger: str) -> Path:
     head = _CONFIG.format(ledger=ledger, rooms=", ".join(ROOMS), badges=BADGES)
     path = folder / "alarms.yaml"
     text = tables(folder) + head + alarms_text("TUMBLE(ts, INTERVAL '1' HOUR)")
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return path
 
 
@@ -100,7 +100,7 @@ def an_hour(folder: Path) -> list[str]:
             for at in range(number)
         ]
         file = folder / f"{feed}.jsonl"
-        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         found += ["--replay", f"{feed}={file}"]
     return found
 
@@ -172,7 +172,7 @@ def test_every_form_is_in_the_table(tmp_path: Path) -> None:
 def test_what_rings_elsewhere_is_told(tmp_path: Path) -> None:
     """Broken twins of two forms: decided the wrong way round, not sent, or ringing in any room."""
     path = written(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
-    lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
+    lines = json_lines(tocsin("run", path, *an_hour(tmp_path), "--json"))
     records = [line for line in lines if "group" in line and rang_at([line], 0)]
     for form in ("plain", "average"):
         others = [each for each in records if each["alarm"] != form]
@@ -195,7 +195,7 @@ def test_every_form_rings_where_it_should_in_a_replay(
     if database == "postgresql":
         ledger = request.getfixturevalue("postgres").new_database()
     path = written(tmp_path, ledger)
-    lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
+    lines = json_lines(tocsin("run", path, *an_hour(tmp_path), "--json"))
     decisions = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decisions} == {"decided"}
     alarms = load(path, environ={})
@@ -233,12 +233,11 @@ def test_every_form_rings_where_it_should_on_a_live_log(
         field_lines=BADGES,
         epsilon_max="100000",
     )
-    scenario.create_topics()
     every = {*FORMS, scenario.query}
-    try:
+    with scenario:
         for _ in range(workers):
             scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        wait_until("a worker runs", scenario.cursor_ms)
         start_ms = scenario.people(scenario.cursor_ms())
         scenario.mark(start_ms)
         scenario.expect(start_ms)
@@ -247,8 +246,6 @@ def test_every_form_rings_where_it_should_on_a_live_log(
             "every alarm has published the window",
             lambda: {each["alarm"] for each in scenario.decided()[start_ms]} == every,
         )
-    finally:
-        scenario.stop()
     assert {each["outcome"] for each in scenario.decided()[start_ms]} == {"decided"}
     own = [line for line in scenario.done("partial") if line["alarm"] == scenario.query]
     counted = add_up([line for line in own if line["partition"] < REFERENCE_PARTITIONS])

@@ -13,7 +13,7 @@ import pytest
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
-from tests.support.commands import HOUR_MS, configuration, json_lines, ledger_must_verify, tocsin
+from tests.support.commands import configuration, json_lines, ledger_must_verify, tocsin, visits
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
 WINDOW_MS = 3_000
-
-
-def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
-    """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
-    lines = [
-        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
-        for hour, rooms in enumerate(hours)
-        for room, values in rooms.items()
-        for i, n in enumerate(values)
-    ]
-    path = folder / "visits.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
 
 
 def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus]:
@@ -167,11 +154,10 @@ def test_two_workers_count_every_statistic(
         budget='  {privacy: gdp, delta: 1e-6, privacy_unit: user, epsilon_max: "100",'
         " period: lifetime, on_shortfall: deny}",
     )
-    scenario.create_topics()
     rng = random.Random(11)
-    try:
+    with scenario:
         first, _ = scenario.start_worker(), scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        wait_until("a worker runs", scenario.cursor_ms)
         starts_ms = [scenario.cursor_ms() + WINDOW_MS * index for index in range(1, 4)]
         number = 0
         while (now_ms := int(time.time() * 1000)) < starts_ms[-1] + 2 * WINDOW_MS:
@@ -195,8 +181,6 @@ def test_two_workers_count_every_statistic(
             "the windows are decided",
             lambda: set(starts_ms) <= scenario.windows("decision"),
         )
-    finally:
-        scenario.stop()
     decided = [json.loads(one.value) for one in scenario.read(f"{scenario.name}.decisions")]
     drawn = [one for one in decided if one["outcome"] == "decided"]
     assert {one.get("privacy", "") for one in drawn} == {"gdp"}

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.kafka.sample import last_messages
 from stream.model.feeds import Codec
 from tests.support.commands import tocsin
@@ -82,7 +82,7 @@ def _send(broker: Broker, topic: str, values: Sequence[bytes | None], **how: Any
 def _init(broker: Broker, topic: str, folder: Path) -> Result:
     """Let ``init`` look at a topic of sales."""
     return tocsin(
-        *("init", str(folder / "made"), "--template", "shop", "--yes", "--domain-from-sample"),
+        *("init", folder / "made", "--template", "shop", "--yes", "--domain-from-sample"),
         *("--from-topic", topic, "--bootstrap", broker.bootstrap),
         *("--amount", "quantity", "--group-by", "country"),
     )
@@ -92,12 +92,10 @@ def _right(made: Result, folder: Path) -> Alarms:
     """Check what was written as its reader would, and return it."""
     assert made.exit_code == 0, made.stderr
     file = folder / "made" / "alarms.yaml"
-    checked = tocsin("check", str(file))
+    checked = tocsin("check", file)
     assert (checked.exit_code, checked.stdout) == (0, "ok\n"), checked.stderr
-    assert tocsin("plan", str(file)).exit_code == 0
-    alarms = examine(file, environ={}).alarms
-    assert alarms is not None
-    return alarms
+    tocsin("plan", file, code=0)
+    return load(file, environ={})
 
 
 def test_a_topic_as_others_fill_it_makes_a_configuration(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from pathlib import Path
 from shutil import copyfile
@@ -22,6 +21,7 @@ from stream.replay.replay import Replay
 from tests.support import ledgers
 from tests.support.commands import configuration, events, json_lines, tocsin
 from tests.support.ledgers import must_verify
+from tests.support.procs import ran
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def configured(folder: Path) -> str:
     """Return a configuration of many windows."""
     folder.mkdir()
     path = Path(configuration(folder, unit="user", epsilon_max="400"))
-    text = path.read_text(encoding="utf-8").replace("'1' HOUR", "'15' MINUTE")
-    path.write_text(text, encoding="utf-8")
+    text = path.read_text().replace("'1' HOUR", "'15' MINUTE")
+    path.write_text(text)
     return str(path)
 
 
@@ -83,7 +83,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     assert some.wait(PATIENCE_S)
     copy = tmp_path / "copies" / "one.db"
     copy.parent.mkdir()
-    told = tocsin("ledger", path, "backup", str(copy))
+    told = tocsin("ledger", path, "backup", copy)
     copied.set()
     writer.join()
     assert told.exit_code == 0, told.output
@@ -97,7 +97,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     (tmp_path / "restored" / ".tocsin").mkdir()
     copyfile(copy, tmp_path / "restored" / ".tocsin" / "alarms.db")
     noted = checkpoint.removeprefix("checkpoint ")
-    assert tocsin("ledger", restored, "verify", "--checkpoint", noted).exit_code == 0
+    tocsin("ledger", restored, "verify", "--checkpoint", noted, code=0)
     older = tocsin("ledger", restored, "verify", "--checkpoint", checkpoint_of(path))
     assert (older.exit_code, older.stdout) == (2, "")
     assert "the log is shorter" in older.stderr
@@ -113,7 +113,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
         assert ledger.upkeep.unknown_decisions(seen) == []
         must_verify(ledger)
     assert spent(restored) >= spent(path)
-    assert tocsin("ledger", restored, "verify", "--checkpoint", noted).exit_code == 0
+    tocsin("ledger", restored, "verify", "--checkpoint", noted, code=0)
     shown = tocsin("run", restored, "--replay", events(tmp_path))
     assert "0 decided now" in " ".join(shown.stdout.split())
 
@@ -173,4 +173,4 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
 
 def _run(postgres: Postgres, program: str, *arguments: str) -> None:
     """Run one of the server's own tools, of the server's version."""
-    subprocess.run([str(postgres.programs / program), *arguments], check=True)
+    ran(postgres.programs / program, *arguments)

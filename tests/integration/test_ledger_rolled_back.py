@@ -18,6 +18,7 @@ from stream.config.loading import load
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events, json_lines, tocsin
 from tests.support.processes import Command
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ WINDOWS = 48
 def _configured(folder: Path) -> Path:
     """Return a configuration of many windows on one wall."""
     path = Path(configuration(folder, unit="user", epsilon_max="400"))
-    text = path.read_text(encoding="utf-8").replace("'1' HOUR", "'30' MINUTE")
-    path.write_text(text, encoding="utf-8")
+    text = path.read_text().replace("'1' HOUR", "'30' MINUTE")
+    path.write_text(text)
     return path
 
 
@@ -51,7 +52,7 @@ def _replay(path: Path, *, last: int = WINDOWS) -> None:
 
 
 def _spent(path: Path) -> float:
-    budgets = json_lines(tocsin("ledger", str(path), "status", "--json"))
+    budgets = json_lines(tocsin("ledger", path, "status", "--json"))
     return sum(float(line["spent"]) for line in budgets if line["record"] == "budget")
 
 
@@ -72,20 +73,18 @@ _LOST = ("fingerprint", "alarms_digest")
 def _assert_put_right(path: Path, saved: Path, command: Sequence[str]) -> None:
     """Charge what was published, and see that no window of it is drawn again."""
     released = _decisions(saved.read_bytes().splitlines())
-    charged = tocsin("ledger", str(path), *command, "--published", str(saved))
-    assert charged.exit_code == 0, charged.output
+    charged = tocsin("ledger", path, *command, "--published", saved, code=0)
     assert f"of {len(released)} compared" in charged.stdout
     paid = sum(float(one["epsilon"]) for one in released)
     assert _spent(path) > 0.999 * paid
-    result = tocsin("run", str(path), "--replay", events(path.parent), "--json")
-    assert result.exit_code == 0, result.stderr
+    result = tocsin("run", path, "--replay", events(path.parent), "--json", code=0)
     known = {one["window_start"]: one for one in released}
     shown = {one["window_start"]: one for one in _decisions(result.stdout.splitlines())}
     for start in known.keys() & shown.keys():  # shown again: configuration and alarms may be lost
         told = {field: shown[start][field] or known[start][field] for field in _LOST}
         assert {**shown[start], **told} == known[start]
     assert len(known.keys() | shown.keys()) == WINDOWS
-    assert tocsin("ledger", str(path), "verify").stdout.startswith("ok\n")
+    assert tocsin("ledger", path, "verify").stdout.startswith("ok\n")
 
 
 def test_a_killed_replay_whose_wal_is_lost_is_refused(tmp_path: Path) -> None:
@@ -93,7 +92,6 @@ def test_a_killed_replay_whose_wal_is_lost_is_refused(tmp_path: Path) -> None:
     path = _configured(tmp_path)
     command = ("run", path, "--replay", events(tmp_path), "--json")
     running = Command.start(tmp_path / "errors", *command)
-    assert running.process.stdout is not None
     # A pipe that holds some decisions and not all of them: it is killed in the middle.
     fcntl.fcntl(running.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
     lines = [running.process.stdout.readline() for _ in range(3)]
@@ -110,7 +108,7 @@ def test_a_killed_replay_whose_wal_is_lost_is_refused(tmp_path: Path) -> None:
     assert refused.returncode == 2, refused.stdout
     assert "`tocsin ledger FILE take-ownership --replay" in refused.stderr
     assert refused.stdout == ""
-    verified = tocsin("ledger", str(path), "verify")
+    verified = tocsin("ledger", path, "verify")
     assert (verified.exit_code, verified.stdout) == (2, "")
     assert _spent(path) == 0
     _assert_put_right(path, saved, _claim(path))
@@ -138,10 +136,10 @@ def test_an_older_copy_and_no_copy_are_refused(
     """The start registers nothing, ``verify`` says it, and the other commands open the ledger."""
     path = _configured(tmp_path)
     _replay(path, last=WINDOWS // 4)
-    assert tocsin("ledger", str(path), "backup", str(tmp_path / "older.db")).exit_code == 0
+    tocsin("ledger", path, "backup", tmp_path / "older.db", code=0)
     saved = tmp_path / "saved.jsonl"
     command = ("run", str(path), "--replay", events(tmp_path), "--json")
-    saved.write_text(tocsin(*command).stdout, encoding="utf-8")
+    saved.write_text(tocsin(*command).stdout)
     spent = _spent(path)
     put_back(tmp_path)
 
@@ -150,17 +148,16 @@ def test_an_older_copy_and_no_copy_are_refused(
     new = put_back is _lost
     command_told = "take-ownership --replay" if new else "reconcile"
     assert f"`tocsin ledger FILE {command_told}" in refused.stderr
-    verified = tocsin("ledger", str(path), "verify")
+    verified = tocsin("ledger", path, "verify")
     assert (verified.exit_code, verified.stdout) == (2, "")
     for shown in (("status",), ("export",), ("backup", str(tmp_path / "another.db"))):
-        assert tocsin("ledger", str(path), *shown).exit_code == 0
+        tocsin("ledger", path, *shown, code=0)
     if new:
         with open_ledger(load(path, environ={})) as ledger:
             assert ledger.pins.queries() == []
     _assert_put_right(path, saved, _claim(path) if new else ["reconcile"])
     assert _spent(path) >= spent
-    again = tocsin(*command)
-    assert again.exit_code == 0, again.stderr
+    tocsin(*command, code=0)
 
 
 def test_a_copy_that_lacks_nothing_goes_on(tmp_path: Path) -> None:
@@ -168,12 +165,12 @@ def test_a_copy_that_lacks_nothing_goes_on(tmp_path: Path) -> None:
     path = _configured(tmp_path)
     _replay(path)
     copy = tmp_path / "copy.db"
-    told = tocsin("ledger", str(path), "backup", str(copy)).stdout.splitlines()
+    told = tocsin("ledger", path, "backup", copy).stdout.splitlines()
     _ledger(tmp_path).unlink()
-    subprocess.run(["install", "-m", "600", copy, _ledger(tmp_path)], check=True)
+    ran("install", "-m", "600", copy, _ledger(tmp_path))
     noted = told[1].removeprefix("checkpoint ")
-    assert tocsin("ledger", str(path), "verify", "--checkpoint", noted).exit_code == 0
-    again = tocsin("run", str(path), "--replay", events(tmp_path))
+    tocsin("ledger", path, "verify", "--checkpoint", noted, code=0)
+    again = tocsin("run", path, "--replay", events(tmp_path))
     assert "0 decided now" in " ".join(again.stdout.split())
 
 
@@ -182,12 +179,11 @@ def test_a_ledger_of_an_older_version_has_its_heads_noted(tmp_path: Path) -> Non
     path = _configured(tmp_path)
     _replay(path, last=5)
     _ledger(tmp_path, ".heads").unlink()
-    tocsin("ledger", str(path), "backup", str(tmp_path / "older.db"))
+    tocsin("ledger", path, "backup", tmp_path / "older.db")
     _replay(path, last=20)
     assert _ledger(tmp_path, ".heads").stat().st_mode & 0o077 == 0
     _older(tmp_path)
-    refused = tocsin("run", str(path), "--replay", events(tmp_path))
-    assert refused.exit_code == 2
+    refused = tocsin("run", path, "--replay", events(tmp_path), code=2)
     assert "more was appended than this ledger has" in refused.stderr
 
 
@@ -215,7 +211,7 @@ def test_what_leaves_is_noted_before_it_does(tmp_path: Path) -> None:
 
 
 def _noted(folder: Path) -> list[str]:
-    return _ledger(folder, ".heads").read_text(encoding="utf-8").splitlines()
+    return _ledger(folder, ".heads").read_text().splitlines()
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", '{"outcome": "decided"}\n'])
@@ -225,17 +221,15 @@ def test_what_shows_no_decision_is_refused(tmp_path: Path, text: str) -> None:
     _replay(path, last=3)
     _lost(tmp_path)
     saved = tmp_path / "saved.jsonl"
-    saved.write_text(text, encoding="utf-8")
-    told = tocsin("ledger", str(path), "reconcile", "--published", str(saved))
-    assert told.exit_code == 2
+    saved.write_text(text)
+    told = tocsin("ledger", path, "reconcile", "--published", saved, code=2)
     assert "saved.jsonl" in told.stderr
-    assert tocsin("run", str(path), "--replay", events(tmp_path)).exit_code == 2
+    tocsin("run", path, "--replay", events(tmp_path), code=2)
 
 
 def test_without_kafka_the_command_says_what_to_give(tmp_path: Path) -> None:
     """A ledger of replays is put right from what they printed."""
-    told = tocsin("ledger", str(_configured(tmp_path)), "reconcile")
-    assert told.exit_code == 2
+    told = tocsin("ledger", _configured(tmp_path), "reconcile", code=2)
     assert "--published FILE.jsonl" in told.stderr
 
 
@@ -247,21 +241,17 @@ exec "$@"
 
 def test_a_ledger_that_is_mounted_as_one_file_is_refused(tmp_path: Path) -> None:
     """Its ``-wal`` and its heads would lie in the container and be lost with it."""
-    if subprocess.run(["unshare", "--mount", "true"], check=False).returncode:
+    if ran("unshare", "--mount", "true", code=None).returncode:
         pytest.skip("needs the right to mount")
     path = _configured(tmp_path)
     apart = tmp_path / "apart"
     for folder in (apart, _ledger(tmp_path).parent):
         folder.mkdir()
     _ledger(tmp_path).touch()
-    told = subprocess.run(
-        [
-            *("unshare", "--mount", "sh", "-c", _MOUNTED, "sh", apart, _ledger(tmp_path)),
-            *(sys.executable, "-m", "stream.cli.entry", "run", path, "--replay", events(tmp_path)),
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
+    told = ran(
+        *("unshare", "--mount", "sh", "-c", _MOUNTED, "sh", apart, _ledger(tmp_path)),
+        *(sys.executable, "-m", "stream.cli.entry", "run", path, "--replay", events(tmp_path)),
+        code=None,
         cwd=ROOT,
     )
     assert (told.returncode, told.stdout) == (2, ""), told.stderr

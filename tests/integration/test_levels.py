@@ -29,7 +29,7 @@ def written(folder: Path, mechanism: str, levels: str, aggregate: str = "COUNT(*
 
 def run(path: Path) -> list[int]:
     """Replay the events and return what decisions reserved, in loss units; the ledger holds."""
-    lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
+    lines = json_lines(tocsin("run", path, "--replay", events(path.parent), "--json"))
     assert {line["outcome"] for line in lines if "outcome" in line} == {"decided"}
     ledger_must_verify(load(path, environ={}))
     return [line["epsilon_units"] for line in lines if "outcome" in line]

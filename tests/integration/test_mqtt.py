@@ -97,7 +97,7 @@ class Sources:
     def __init__(self, folder: Path, config: str) -> None:
         self._folder = folder
         self._config = folder / "sensors.yaml"
-        self._config.write_text(config, encoding="utf-8")
+        self._config.write_text(config)
         self.running: list[Command] = []
 
     def start(self) -> Command:

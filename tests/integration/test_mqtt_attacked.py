@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from deploy.kafka.runtime import HOST, free_port
 from stream.logs.lines import Line
 from tests.integration.test_mqtt import CONFIG, Feed, Sensors, Sources
 from tests.support.kafka import broker_topic
+from tests.support.procs import ran
 from tests.support.targets import Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -157,7 +157,7 @@ def test_a_full_disk_pauses_and_every_reading_arrives_once(
     topic = broker_topic(own_broker, name="motion", partitions=2)
     disk = tmp_path / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)], check=True)
+    ran("mount", "-t", "tmpfs", "-o", "size=64k", "none", disk)
     try:
         with mosquitto_of(tmp_path) as mosquitto, closing(Feed(own_broker, topic, 2)) as feed:
             text = config(own_broker, topic, mosquitto.port)
@@ -186,4 +186,4 @@ def test_a_full_disk_pauses_and_every_reading_arrives_once(
                 assert running.alive
     finally:
         own_broker.resume()
-        subprocess.run(["umount", "-l", str(disk)], check=True)
+        ran("umount", "-l", disk)

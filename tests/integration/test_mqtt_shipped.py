@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST, free_port
+from tests.support.procs import ran
 from tests.support.targets import Mosquitto
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -44,11 +44,9 @@ class Shipped(Mosquitto):
             for role in ROLES:
                 (secrets / f"mqtt_{role}").write_text(f"{role}-secret")
             script = ["sh", str(SHIPPED / "passwords.sh"), str(passwords)]
-            subprocess.run(
-                script, env={"SECRETS": str(secrets), "PATH": "/usr/bin:/bin"}, check=True
-            )
+            ran(*script, env={"SECRETS": str(secrets), "PATH": "/usr/bin:/bin"})
         self.analysts = self.analysts or free_port()
-        text = (SHIPPED / "mosquitto.conf").read_text("utf-8")
+        text = (SHIPPED / "mosquitto.conf").read_text()
         for old, new in (
             ("listener 1883", f"listener {self.port} {HOST}"),
             ("listener 1884", f"listener {self.analysts} {HOST}"),
@@ -59,7 +57,7 @@ class Shipped(Mosquitto):
             assert text.count(old) == 1
             text = text.replace(old, new)
         settings = self.folder / "mosquitto.conf"
-        settings.write_text(f"{text}user root\n", "utf-8")
+        settings.write_text(f"{text}user root\n")
         return ["/usr/sbin/mosquitto", "-c", str(settings)]
 
 
@@ -135,12 +133,7 @@ def test_each_role_does_its_own_and_no_more(shipped: Shipped) -> None:
 def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
     """Neither where sensors are, nor where analysts are."""
     for port in (shipped.port, shipped.analysts):
-        said = subprocess.run(
-            ["mosquitto_pub", "-h", HOST, "-p", str(port), "-t", "office/x", "-m", "x"],
-            capture_output=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+        said = ran("mosquitto_pub", "-h", HOST, "-p", port, "-t", "office/x", "-m", "x", code=None)
         assert said.returncode != 0
 
 
@@ -150,7 +143,7 @@ def test_an_analyst_does_not_take_over_the_mqtt_source(shipped: Shipped) -> None
     source.listen("office/#")
     sensor = Party(shipped.port, "sensor")
     sensor.publish("office/hall/badge", b"0")
-    wait_until("it listens", lambda: bool(source.heard))
+    wait_until("it listens", lambda: source.heard)
     for name in ("tocsin-mqtt", "mqtt"):
         Party(shipped.analysts, "analyst", name).leave()
     for number in range(1, 35):
@@ -174,7 +167,7 @@ def test_the_broker_lets_through_what_an_event_may_be(shipped: Shipped) -> None:
     source.listen("office/#")
     for size in (500_001, 500_000):
         sensor.publish("office/hall/badge", bytes(size))
-    wait_until("one arrives", lambda: bool(source.heard))
+    wait_until("one arrives", lambda: source.heard)
     assert [len(said) for _, said in source.heard] == [500_000]
     for party in (source, sensor):
         party.leave()

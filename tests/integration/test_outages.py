@@ -7,12 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from deploy.kafka.runtime import free_port
 from stream.build import open_ledger
-from stream.cli.main import main
-from tests.support.commands import ledger_must_verify
+from tests.support.commands import ledger_must_verify, tocsin
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker
@@ -59,10 +57,9 @@ def test_broker_and_database_may_leave_and_come_back(
     """Sessions of PostgreSQL are cut and the broker is killed under a worker: nothing is lost."""
     ledger = postgres.new_database()
     scenario = Scenario(own_broker, tmp_path, "outage", ledger)
-    scenario.create_topics()
-    try:
+    with scenario:
         worker = scenario.start_worker()
-        wait_until("a worker counts", lambda: bool(scenario.done("partial")))
+        wait_until("a worker counts", lambda: scenario.done("partial"))
         with flowing(own_broker.bootstrap, scenario.topic, seed=23):
             for _ in range(4):
                 time.sleep(0.7)
@@ -77,8 +74,6 @@ def test_broker_and_database_may_leave_and_come_back(
             wait_until("windows are decided after the kill", lambda: last_ms in _decided(scenario))
         wait_until("they are published", lambda: last_ms in scenario.decided())
         assert worker.alive
-    finally:
-        scenario.stop()
 
     published = scenario.decided()
     starts_ms = sorted(published)
@@ -102,10 +97,9 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
     scenario = Scenario(
         broker, tmp_path, f"changed-{time.monotonic_ns()}", f"sqlite:///{tmp_path}/ledger.db"
     )
-    scenario.create_topics()
-    try:
+    with scenario:
         before = scenario.start_worker()
-        wait_until("a window is decided", lambda: bool(scenario.done("decision")))
+        wait_until("a window is decided", lambda: scenario.done("decision"))
         before.kill()
         cursor_ms = _cursor_ms(scenario)
         scenario.tolerance = 3
@@ -117,16 +111,13 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
         assert "tocsin ledger FILE apply" in refused.text()
         assert _cursor_ms(scenario) == cursor_ms
 
-        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "apply"])
-        assert told.exit_code == 0, told.output
+        told = tocsin("ledger", scenario.config, "apply", code=0)
         assert "crowd: applied, in force from" in told.output
         with open_ledger(scenario.alarms()) as ledger:
             boundary_ms = ledger.effective_from(scenario.query)
         assert boundary_ms > cursor_ms
         scenario.start_worker()
         wait_until("later windows are decided", lambda: boundary_ms in _decided(scenario))
-    finally:
-        scenario.stop()
     reasons = {d["start_ms"]: d["reason"] for d in scenario.done("decision")}
     after = {start: reason for start, reason in reasons.items() if start >= cursor_ms}
     assert sorted(after) == list(range(cursor_ms, max(after) + 1, WINDOW_MS))

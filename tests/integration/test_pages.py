@@ -85,9 +85,8 @@ def test_pages_tell_what_is_so_before_during_and_after_a_freeze(
 ) -> None:
     """Frozen, Kafka answers nobody: the worker lives, says that it cannot work, and recovers."""
     scenario = Scenario(own_broker, tmp_path, "pages", f"sqlite:///{tmp_path}/ledger.db")
-    scenario.create_topics()
     pages = Pages(scenario)
-    try:
+    with scenario:
         worker = scenario.start_worker()
         wait_until("the worker is ready", lambda: pages.public("/readyz") == (200, "ready\n"))
         appended_s = scenario.produce(_events(20)) / 1000
@@ -114,8 +113,6 @@ def test_pages_tell_what_is_so_before_during_and_after_a_freeze(
         own_broker.resume()
         wait_until("it is ready again", lambda: pages.public("/readyz") == (200, "ready\n"))
         assert worker.alive
-    finally:
-        scenario.stop()
 
 
 def test_a_refusal_is_seen_after_the_worker_that_it_ended(

@@ -56,7 +56,7 @@ def running(
             scenario.create_topics()
             scenario.start_worker()
         for name, scenario in scenarios.items():
-            wait_until(f"{name}: a window is decided", lambda s=scenario: bool(s.done("decision")))
+            wait_until(f"{name}: a window is decided", lambda s=scenario: s.done("decision"))
         yield scenarios
     finally:
         for scenario in scenarios.values():

@@ -30,7 +30,7 @@ def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
     worst = plans_of(alarms)["crowd"].epsilon
     wall = f'"{2 * worst}"'
     plain.write_text(plain.read_text().replace('epsilon_max: "9"', f"epsilon_max: {wall}"))
-    assert tocsin("run", str(plain), "--replay", events(folder)).exit_code == 0
+    tocsin("run", plain, "--replay", events(folder), code=0)
     with open_ledger(load(plain, environ={})) as ledger:
         must_verify(ledger)
         return ledger.reports.status()
@@ -60,10 +60,10 @@ def test_published_costs_are_the_planned_ones(tmp_path: Path) -> None:
     plain.write_text(plain.read_text() + "    mechanism: dppwlm\n")
     alarms = load(plain, environ={})
     worst = float(plans_of(alarms)["crowd"].epsilon)
-    lines = json_lines(tocsin("run", str(plain), "--replay", events(tmp_path), "--json"))
+    lines = json_lines(tocsin("run", plain, "--replay", events(tmp_path), "--json"))
     decisions = [line for line in lines if "outcome" in line]
     assert len(decisions) == WINDOWS
     assert {line["outcome"] for line in decisions} == {str(Outcome.DECIDED)}
     assert [float(line["epsilon"]) for line in decisions] == pytest.approx([worst] * WINDOWS)
-    losses = json_lines(tocsin("ledger", str(plain), "losses", "crowd", "--json"))
+    losses = json_lines(tocsin("ledger", plain, "losses", "crowd", "--json"))
     assert all(float(line["epsilon"]) < worst for line in losses)

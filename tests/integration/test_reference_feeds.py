@@ -11,12 +11,18 @@ import pytest
 
 from accountant.records import REFERENCE_PARTITIONS
 from stream.config.loading import load
-from tests.integration.test_band_alarms import COUNT, HOURS, SUM, banded, sales
-from tests.support.commands import HOUR_MS, json_lines, ledger_must_verify, tocsin
+from tests.support.commands import (
+    HOUR_MS,
+    configuration,
+    json_lines,
+    ledger_must_verify,
+    tocsin,
+    visits,
+)
 from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
 from tests.support.forms import PEOPLE, USUAL
 from tests.support.oracle import add_up
-from tests.support.recording import record_partials
+from tests.support.recording import stored_partials
 from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
 
@@ -36,6 +42,13 @@ FORECAST = """\
       n: {type: integer, clip: [0, 1000]}
       ts: timestamp
 """
+SUM = "ABS(SUM(n) - REFERENCE) >= 300"
+COUNT = "NOT (ABS(REFERENCE - COUNT(n)) < 50)"
+HOURS = [
+    {"hall": [4] * 100, "lab": [1] * 100},  # sums 400 and 100: both as usual
+    {"hall": [4] * 100, "lab": [9] * 100},  # the lab's values are too high
+    {"hall": [1] * 40, "lab": [1] * 100},  # the hall's are too low, and few
+]
 EXPECTED = [{"hall": 400, "lab": 100}, {"hall": 90, "lab": 900}, {"hall": 40}]
 
 
@@ -49,15 +62,23 @@ def forecast(folder: Path, *, single: bool) -> str:
     ]
     text = [json.dumps({"line": at, **line}) for at, line in enumerate(lines)]
     path = folder / "forecast.jsonl"
-    path.write_text("\n".join([*text, *text]) + "\n", encoding="utf-8")
+    path.write_text("\n".join([*text, *text]) + "\n")
     return str(path)
+
+
+def banded(folder: Path, aggregate: str, reference: str, unit: str) -> Path:
+    """Write a configuration with one band alarm."""
+    path = Path(configuration(folder, unit=unit, epsilon_max="100000", aggregate=aggregate))
+    band = f'mechanism: {{decider: {{epsilon: "50", reference: {reference}}}}}'
+    path.write_text(path.read_text().replace("tolerance: 1", band))
+    return path
 
 
 def watching_a_feed(folder: Path, aggregate: str, *, unit: str = "user") -> str:
     """Write a configuration whose references are counted on the forecast."""
-    keys = '    epsilon: "50"\n    reference: {feed: forecast}\n    reference_timeout: 1h\n'
-    path = Path(banded(folder, aggregate, keys, unit=unit))
-    path.write_text(path.read_text().replace("budget:", f"{FORECAST}budget:"))
+    path = banded(folder, aggregate, "{feed: forecast}", unit)
+    text = path.read_text().replace("budget:", f"{FORECAST}budget:")
+    path.write_text(f"{text}    timing: {{reference_timeout: 1h}}\n")
     return str(path)
 
 
@@ -74,7 +95,7 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
 ) -> None:
     """Neither a person's caps nor their clip hold there; duplicates count once; charges agree."""
     path = watching_a_feed(tmp_path, aggregate, unit=unit)
-    own, other = sales(tmp_path, HOURS), forecast(tmp_path, single=single)
+    own, other = visits(tmp_path, HOURS), forecast(tmp_path, single=single)
     lines = replayed(path, own, other)
     rang = {
         (int(line["window_start"][11:13]), line["group"]["room"])
@@ -84,11 +105,11 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
     for hour, expected in enumerate(EXPECTED):
         folder = tmp_path / f"table{hour}"
         folder.mkdir()
-        keys = '    epsilon: "50"\n    reference: usual[room]\n'
-        table = banded(folder, aggregate, keys, unit=unit)
+        table = banded(folder, aggregate, "'usual[room]'", unit)
+        table.write_text(f"tables: {{usual: usual.csv}}\n{table.read_text()}")
         rows = "".join(f"{room},{expected.get(room, 0)}\n" for room in ("hall", "lab"))
         (folder / "usual.csv").write_text(f"room,n\n{rows}")
-        answers = json_lines(tocsin("run", table, "--replay", sales(folder, HOURS), "--json"))
+        answers = json_lines(tocsin("run", table, "--replay", visits(folder, HOURS), "--json"))
         alarms = {
             line["group"]["room"]
             for line in answers
@@ -113,17 +134,16 @@ def test_an_event_of_the_protected_feed_changes_no_reference(
     for name in ("without", "with"):
         folder = tmp_path / name
         folder.mkdir()
-        path, own = watching_a_feed(folder, SUM, unit="event"), sales(folder, HOURS)
+        path, own = watching_a_feed(folder, SUM, unit="event"), visits(folder, HOURS)
         if name == "with":
-            with Path(own).open("a", encoding="utf-8") as file:
+            with Path(own).open("a") as file:
                 file.write(json.dumps(extra) + "\n")
         with monkeypatch.context() as patched:
-            stored = record_partials(patched)
+            stored = stored_partials(patched)
             replayed(path, own, forecast(folder, single=False))
         found.append(stored)
     without, one_more = (
-        {(line["start_ms"], line["partition"], line["digest"]) for line in stored}
-        for stored in found
+        {(one.key.start_ms, one.partition, one.digest) for one in stored} for stored in found
     )
     changed = {(start_ms, partition) for start_ms, partition, _ in without ^ one_more}
     assert changed == {(2 * HOUR_MS, 0)}
@@ -133,12 +153,10 @@ def test_an_event_of_the_protected_feed_changes_no_reference(
 def test_commands_know_the_reference_feed(tmp_path: Path) -> None:
     """Check notes its clock, plan prices the alarm as ever, and a replay asks for both files."""
     path = watching_a_feed(tmp_path, SUM)
-    checked = tocsin("check", path)
-    assert checked.exit_code == 0, checked.stderr
+    checked = tocsin("check", path, code=0)
     assert "references that are late in `forecast` count as 0" in checked.stderr
-    plan = tocsin("plan", path)
-    assert plan.exit_code == 0, plan.stderr
-    own = sales(tmp_path, HOURS)
+    tocsin("plan", path, code=0)
+    own = visits(tmp_path, HOURS)
     unnamed = tocsin("run", path, "--replay", own)
     assert "write FEED=PATH with one of: badges, forecast" in unnamed.stderr
     alone = tocsin("run", path, "--replay", f"badges={own}")
@@ -160,10 +178,9 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
         having="ABS(COUNT(*) - REFERENCE) >= 0.5 * REFERENCE",
         epsilon_max="100000",
     )
-    scenario.create_topics()
-    try:
+    with scenario:
         workers = [scenario.start_worker(), scenario.start_worker()]
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        wait_until("a worker runs", scenario.cursor_ms)
         first_ms = scenario.people(scenario.cursor_ms())
         scenario.mark(first_ms)
         scenario.expect(first_ms)
@@ -185,12 +202,10 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
 
         wait_until(
             "a window is denied for lack of a forecast",
-            lambda: bool(_late(scenario, last_mark_ms)),
+            lambda: _late(scenario, last_mark_ms),
         )
         denied_ms = min(line["start_ms"] for line in _late(scenario, last_mark_ms))
         wait_until("and published", lambda: denied_ms in scenario.decided())
-    finally:
-        scenario.stop()
     partials = scenario.done("partial")
     own = [line for line in partials if line["partition"] < REFERENCE_PARTITIONS]
     reference = [line for line in partials if line["partition"] >= REFERENCE_PARTITIONS]

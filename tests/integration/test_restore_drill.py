@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -25,11 +24,13 @@ from stream.decisions.release import decision_record
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events
 from tests.support.ledgers import must_verify
+from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.tree import text_of
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Mapping
 
     from tests.support.kafka import Broker
@@ -65,7 +66,7 @@ class Shell:
         programs = folder / "programs"
         programs.mkdir()
         for name, text in PROGRAMS.items():
-            (programs / name).write_text(text, encoding="utf-8")
+            (programs / name).write_text(text)
             (programs / name).chmod(0o755)
         (folder / "backups").mkdir()
         tools = (str(programs), path, str(Path(sys.executable).parent), os.environ["PATH"])
@@ -89,17 +90,15 @@ class Shell:
         for placeholder, value in (put or {}).items():
             assert placeholder in command
             command = command.replace(placeholder, value)
-        done = subprocess.run(
-            ["bash", "-c", command.replace("/backups/", f"{self._folder}/backups/")],
+        return ran(
+            "bash",
+            "-c",
+            command.replace("/backups/", f"{self._folder}/backups/"),
+            code=code,
             cwd=self._folder,
             env=self._environ,
             input="y\n",
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done
 
 
 def _checkpoint(said: str) -> str:
@@ -120,7 +119,7 @@ def _begin(folder: Path, windows: int) -> None:
     files = {"badges": [folder / "badges.jsonl"]}
     with (
         open_ledger(alarms) as ledger,
-        (folder / "published.jsonl").open("w", encoding="utf-8") as published,
+        (folder / "published.jsonl").open("w") as published,
     ):
         running = Replay(alarms, ledger, files).run()
         for _ in range(windows):
@@ -199,9 +198,8 @@ def test_a_workers_ledger_is_put_back(
         f"drill-{time.monotonic_ns()}",
         f'"postgresql://tocsin@/tocsin?host={host}"',
     )
-    scenario.create_topics()
     shell = Shell(tmp_path, tocsin_database, str(postgres.programs))
-    try:
+    with scenario:
         worker = scenario.start_worker()
         wait_until("a window is published", lambda: scenario.done("decision"))
         checkpoint = _checkpoint(shell.run("tocsin ledger alarms.yaml verify").stdout)
@@ -213,8 +211,8 @@ def test_a_workers_ledger_is_put_back(
 
         shell.run("createdb")
         shell.run("pg_restore")
-        text = scenario.config.read_text(encoding="utf-8")
-        scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"), encoding="utf-8")
+        text = scenario.config.read_text()
+        scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"))
         noted = {"NUMBER:HASH": checkpoint}
         shell.run("tocsin ledger alarms.yaml verify --checkpoint", put=noted)
         refused = scenario.start_worker()
@@ -223,8 +221,6 @@ def test_a_workers_ledger_is_put_back(
         shell.run("tocsin ledger alarms.yaml reconcile")
         scenario.start_worker()
         wait_until("others are", lambda: len(scenario.decided()) > len(released), every_s=1)
-    finally:
-        scenario.stop()
     published = scenario.decided()
     for start_ms, copies in released.items():
         assert all(one == copies[0] for one in published[start_ms])

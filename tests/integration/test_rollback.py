@@ -10,15 +10,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from accountant.errors import LedgerRolledBackError
 from accountant.units import to_loss_units
 from stream.build import open_ledger
-from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.kafka.guard import check_ledger
 from stream.windows.shown import moment_text
+from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS
 from tests.support.ledgers import must_verify
 from tests.support.scenario import Scenario
@@ -37,8 +36,7 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
     """The worker names the command; after it no window is drawn again and every one is charged."""
     database, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
     scenario = Scenario(broker, tmp_path, f"back-{time.monotonic_ns()}", f"sqlite:///{database}")
-    scenario.create_topics()
-    try:
+    with scenario:
         worker = scenario.start_worker()
         wait_until("a window is published", lambda: _published(scenario) >= 1)
         _copy(database, copy)
@@ -59,15 +57,12 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
         assert f"the first of alarm 'crowd' from {first_lost} on: " in refused.text()
         assert _sequence(scenario) == before
 
-        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "reconcile"])
-        assert told.exit_code == 0, told.output
+        told = tocsin("ledger", scenario.config, "reconcile", code=0)
         assert f"{len(released) - before} decision(s) taken over" in told.output
         assert _sequence(scenario) == len(released)
 
         scenario.start_worker()
         wait_until("new windows are published", lambda: _published(scenario) >= before + 3)
-    finally:
-        scenario.stop()
     _assert_drawn_once_and_charged(scenario, released)
     _assert_another_ledger_is_refused(scenario)
 

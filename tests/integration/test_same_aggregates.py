@@ -6,17 +6,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from stream.build import open_ledger
-from stream.cli.main import main
 from stream.events.records import Record
 from stream.replay.exports import ExportInfo, LoggedRecord, export_info, read_log
 from stream.replay.replay import Replay
+from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up, crowd
-from tests.support.recording import record_partials
+from tests.support.recording import journalled, stored_partials
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
@@ -55,7 +54,7 @@ def test_layouts_and_the_embedded_shell_count_alike(
             for _ in range(workers):
                 scenario.start_worker()
         for scenario in scenarios.values():
-            wait_until("a worker runs", lambda s=scenario: bool(s.cursor_ms()))
+            wait_until("a worker runs", lambda s=scenario: s.cursor_ms())
         topics = {scenario.topic: scenario for scenario in scenarios.values()}
         starts_ms = _produce_alike(topics)
         for layout, scenario in scenarios.items():
@@ -127,7 +126,7 @@ def _replay(
 ) -> dict[int, tuple[int, ...]]:
     """Replay an export of the topic through the embedded shell and return what it counted."""
     export = scenario.directory / "log.parquet"
-    done = CliRunner().invoke(main, ["export", str(scenario.config), "badges", str(export)])
+    done = tocsin("export", scenario.config, "badges", export)
     assert (done.exit_code, done.stdout) == (0, f"{len(records)} records in {export}\n"), (
         done.stderr
     )
@@ -146,7 +145,7 @@ def _replay(
         topic=scenario.topic,
         history=(starts_ms[0], starts_ms[-1] + WINDOW_MS),
     )
-    counted = record_partials(monkeypatch)
+    counted = stored_partials(monkeypatch)
     alarms = replayed.alarms()
     ledger = open_ledger(alarms)
     try:
@@ -156,4 +155,4 @@ def _replay(
         ledger.close()
         monkeypatch.undo()
     assert len(decisions) == (starts_ms[-1] - starts_ms[0]) // WINDOW_MS + 1
-    return add_up(counted)
+    return add_up(journalled(counted))

@@ -18,7 +18,6 @@ import pytest
 from accountant.loss.gaussian import Gaussian
 from accountant.records import Outcome
 from operators.registry import create
-from operators.svt import Svt
 from stream.build import open_ledger
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, produce_live
@@ -165,12 +164,10 @@ def test_two_kinds_on_one_gaussian_budget_survive_kills(
                 spent[one.key.start_ms // _MINUTE_MS] += one.epsilon_units
         query = scenario.alarms().by_name["crowd"]
         svt = create(query.mechanism, query.condition, query.aim)
-        assert isinstance(svt, Svt)
         check_paid_by_run(svt, by_alarm["crowd"])
         assert all(len(noises) == 1 for noises in matrix.drawn.values())
         scope = ledger.reports.status().scopes["user"]
         promise = Gaussian.read(scope.promise)
-        assert promise is not None
         paid_units = scope.spent_units - scope.reserved_units  # one may be under way when all end
         assert paid_units <= max(spent.values()) <= scope.spent_units <= scope.epsilon_max_units
         assert scope.epsilon_max_units == promise.wall_units

@@ -37,7 +37,7 @@ def outlook(path: Path) -> RunOutlook:
 
 def planned(path: Path) -> float | None:
     """Return the miss rate given no alarm, where the plan says one."""
-    (budget,) = json_lines(tocsin("plan", str(path), "--json"))
+    (budget,) = json_lines(tocsin("plan", path, "--json"))
     (alarm,) = budget["alarms"]
     found: float | None = alarm["miss_rate_given_no_alarm"]
     return found
@@ -47,9 +47,8 @@ def check(path: Path) -> None:
     """Replay: a run costs its opening and its alarms, on the terms that keep the bound."""
     query = load(path, environ={}).by_name["crowd"]
     operator = run_of(query)
-    assert operator is not None
     terms = operator.run_terms
-    lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
+    lines = json_lines(tocsin("run", path, "--replay", events(path.parent), "--json"))
     decided = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decided} == {"decided"}
     alarms = sum("group" in line for line in lines)
@@ -65,8 +64,6 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     """The plan keeps it where it would not be kept, for a dearer run, and the ledger follows."""
     bounded, free = written(tmp_path / "bounded"), written(tmp_path / "free", None)
     one, other = outlook(bounded), outlook(free)
-    assert one.missed_given_no_alarm is not None
-    assert other.missed_given_no_alarm is not None
     assert one.missed_given_no_alarm <= LIMIT < other.missed_given_no_alarm
     assert one.queries == other.queries
     assert planned(bounded) is None, "within twice max_fnr"
@@ -74,7 +71,7 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     queries = (load(path, environ={}).by_name["crowd"] for path in (bounded, free))
     kept, plain = (price_of(query).epsilon for query in queries)
     assert kept > plain
-    assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", str(free)).stdout
+    assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", free).stdout
     check(bounded)
 
 

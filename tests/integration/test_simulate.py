@@ -10,25 +10,23 @@ import stat
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from accountant.ledger.counts import Counts
 from stream.build import open_ledger
-from stream.cli.main import main
 from stream.config.loading import load
-from stream.events.decoder import Record
-from stream.replay.exports import ExportInfo, LoggedRecord, log_writer
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
+from tests.integration.test_embedded import export
 from tests.support import examples
+from tests.support.commands import tocsin
 from tests.support.examples import copied
+from tests.support.oracle import add_up
+from tests.support.recording import journalled, stored_partials
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from accountant.costs.charges import WindowKey
-    from accountant.records import Partial, PartialStatus
     from stream.model.alarms import Alarms
     from stream.simulation.history import CountedAlarm
 
@@ -67,9 +63,9 @@ alarms:
 """
 
 
-def tocsin(*arguments: str) -> Result:
+def simulate(*arguments: object, code: int = 0) -> Result:
     """Run the command in this process."""
-    return CliRunner().invoke(main, ["simulate", *arguments], catch_exceptions=False)
+    return tocsin("simulate", *arguments, code=code)
 
 
 def office(folder: Path) -> str:
@@ -77,48 +73,29 @@ def office(folder: Path) -> str:
     return str(copied("office", folder))
 
 
-def decided_by_run(
-    alarms: Alarms, files: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
-) -> dict[WindowKey, list[Partial]]:
-    """Replay into a ledger and return what it was given, by window."""
-    found: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
-    put_partial = Counts.put_partial
-
-    def recorded(self: Counts, partial: Partial) -> PartialStatus:
-        found[partial.key].append(partial)
-        return put_partial(self, partial)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Counts, "put_partial", recorded)
-        with open_ledger(alarms) as ledger:
-            for _ in Replay(alarms, ledger, files).run():
-                pass
-    return found
-
-
 def same_counts(
     alarms: Alarms,
-    found: Mapping[WindowKey, Sequence[Partial]],
+    files: Mapping[str, Sequence[Path]],
     counted: Mapping[str, CountedAlarm],
+    partitions: int = 1,
 ) -> int:
-    """Compare window for window; return how many statistics are not zero."""
+    """Replay into a ledger, compare what it was given, and return how much of that is not zero."""
+    with pytest.MonkeyPatch.context() as patched, open_ledger(alarms) as ledger:
+        stored = stored_partials(patched)
+        list(Replay(alarms, ledger, files).run())
     seen = 0
     assert set(counted) == set(alarms.by_name)
     for name, mine in counted.items():
-        keys = sorted(key for key in found if key.query == name)
-        assert [key.start_ms for key in keys] == mine.starts_ms.tolist()
-        for window, key in enumerate(keys):
-            flat = np.zeros(mine.statistics * mine.cells, np.int64)
-            for partial in found[key]:
-                flat[partial.index] += partial.value
-            assert np.array_equal(mine.dense(window).reshape(-1), flat)
-            seen += int(np.count_nonzero(flat))
+        own = [one for one in stored if one.key.query == name]
+        assert len(own) == partitions * mine.windows
+        windows = [tuple(mine.dense(at).reshape(-1).tolist()) for at in range(mine.windows)]
+        sums = add_up(journalled(own), cells=mine.statistics * mine.cells)
+        assert sums == dict(zip(mine.starts_ms.tolist(), windows, strict=True))
+        seen += int(np.count_nonzero(windows))
     return seen
 
 
-def test_windows_and_counts_are_those_of_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_and_counts_are_those_of_a_run(tmp_path: Path) -> None:
     """The office example counts the same windows and cells that ``tocsin run --replay`` decides."""
     alarms = load(Path(office(tmp_path)), environ={})
     files = {"badges": [Path(shutil.copy(BADGES, tmp_path))]}  # the run claims its file
@@ -127,50 +104,41 @@ def test_windows_and_counts_are_those_of_a_run(
         alarms, files, on_windows=lambda done, total: heard.append((done, total))
     )
     assert heard == [(done, 75) for done in range(1, 76)]
-    found = decided_by_run(alarms, files, monkeypatch)
-    assert same_counts(alarms, found, counted) > 100
+    assert same_counts(alarms, files, counted) > 100
 
 
-def export(folder: Path, *, first_offset: int = 0) -> Path:
+def exported(folder: Path, *, first_offset: int = 0) -> Path:
     """Write an export of two partitions; a first offset above 0: older records are gone."""
     random = np.random.default_rng(1)
-    path = folder / "log.parquet"
-    offsets: Counter[int] = Counter()
-    with log_writer(path, ExportInfo("building.badges", 2)) as write:
-        for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
-            room = str(random.choice(["hall", "lab"]))
-            event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
-            for partition in (0, 1):  # one of the two is the wrong one, and counts nowhere
-                offset = first_offset + offsets[partition]
-                value = json.dumps(event).encode()
-                record = Record(offset, append_ms, log_append=True, value=value)
-                write([LoggedRecord(partition, record)])
-                offsets[partition] += 1
-    return path
+    rows: list[tuple[int, int, dict[str, object]]] = []
+    for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
+        room = str(random.choice(["hall", "lab"]))
+        event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
+        # One of the two is the wrong one, and counts nowhere.
+        rows += [(partition, append_ms, event) for partition in (0, 1)]
+    return export(folder, rows, first_offset=first_offset)
 
 
-def test_partitions_of_a_dump_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_of_a_dump_are_added_up(tmp_path: Path) -> None:
     """An export of several partitions counts as a run counts it."""
     config = tmp_path / "alarms.yaml"
-    config.write_text(EXPORTED, encoding="utf-8")
+    config.write_text(EXPORTED)
     alarms = load(config, environ={})
-    files = {"badges": [export(tmp_path)]}
+    files = {"badges": [exported(tmp_path)]}
     counted = count_history(alarms, files)
-    found = decided_by_run(alarms, files, monkeypatch)
-    assert same_counts(alarms, found, counted) > 10
-    assert {len(partials) for partials in found.values()} == {2}
+    assert same_counts(alarms, files, counted, partitions=2) > 10
 
 
 def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> None:
     """What a run would deny as incomplete is not simulated, and it is said how much that is."""
     config = tmp_path / "alarms.yaml"
-    config.write_text(EXPORTED, encoding="utf-8")
-    files = {"badges": [export(tmp_path, first_offset=5)]}
+    config.write_text(EXPORTED)
+    files = {"badges": [exported(tmp_path, first_offset=5)]}
     counted = count_history(load(config, environ={}), files)["crowd"]
     assert counted.incomplete >= 1
     assert counted.windows + counted.incomplete == 11
-    result = tocsin(
-        str(config), "--replay", str(files["badges"][0]), "--runs", "1", "--workers", "1",
+    result = simulate(
+        config, "--replay", files["badges"][0], "--runs", "1", "--workers", "1",
     )  # fmt: skip
     assert f"{counted.incomplete} windows left out" in " ".join(result.stdout.split())
 
@@ -180,26 +148,41 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     config = tmp_path / "alarms.yaml"
     having = "HAVING COUNT(*) > 20 OR (COUNT(DISTINCT person) > 7 AND COUNT(*) > 12)"
     text = EXPORTED.replace("HAVING COUNT(*) > 20", having)
-    config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"), encoding="utf-8")
-    log = export(tmp_path)
-    result = tocsin(
-        str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
+    config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"))
+    log = exported(tmp_path)
+    result = simulate(
+        config, "--replay", log, "--runs", "4", "--workers", "1",
         "--mechanisms", "tslm,ppwlm,probe",
-        "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html"),
+        "--json", tmp_path / "out.json", "--html", tmp_path / "out.html",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
     assert "not simulated" not in result.stdout
     alarms = load(config, environ={})
     condition = alarms.by_name["crowd"].condition
     counted = count_history(alarms, {"badges": [log]})["crowd"]
     true = sum(int(condition.truth(counted.dense(at)).sum()) for at in range(counted.windows))
-    (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
+    (one,) = json.loads((tmp_path / "out.json").read_text())["alarms"]
     assert [each["mechanism"] for each in one["settings"]] == ["tslm", "ppwlm", "probe"]
     assert {each["fnr"]["of"] for each in one["settings"]} == {4 * true}
     assert true > 0
     for each in one["settings"]:
         cells = each["fnr"]["of"] + each["fpr"]["of"] + each["uncertain"]["of"]
         assert cells == 4 * 3 * counted.windows
+
+
+def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
+    """Beside another alarm a sentence is enough; alone there is nothing to try."""
+    head, alarm = EXPORTED.split("alarms:\n")
+    band = alarm.replace("COUNT(*) > 20", "ABS(COUNT(*) - REFERENCE) >= 50").replace(
+        "tolerance: 1", 'mechanism: {decider: {epsilon: "1", reference: 9}}'
+    )
+    config = tmp_path / "alarms.yaml"
+    options = ("--replay", exported(tmp_path), "--runs", "1", "--workers", "1")
+    config.write_text(f"{head}alarms:\n{band}")
+    alone = tocsin("simulate", config, *options)
+    assert alone.exit_code
+    assert "crowd: the band of a decider has no mechanism" in alone.stderr
+    config.write_text(f"{head}alarms:\n{band}{alarm.replace('crowd', 'many')}")
+    assert "left out: crowd" in simulate(config, *options).stderr
 
 
 def test_limit_takes_the_first_windows(tmp_path: Path) -> None:
@@ -220,10 +203,10 @@ def test_too_much_history_is_refused_with_a_hint(
 ) -> None:
     """Beyond the guards an error names the limit to write; nothing private is in it."""
     monkeypatch.setattr(history, guard, most)
-    result = tocsin(office(tmp_path), "--replay", BADGES, "--runs", "1", "--workers", "1")
-    assert result.exit_code == 2
-    assert "--limit" in result.stderr
-    assert str(most) in result.stderr
+    options = ("--replay", BADGES, "--runs", "1", "--workers", "1")
+    said = simulate(office(tmp_path), *options, code=2).stderr
+    assert "--limit" in said
+    assert str(most) in said
 
 
 def test_office_is_simulated_and_nothing_else_happens(
@@ -233,17 +216,16 @@ def test_office_is_simulated_and_nothing_else_happens(
     config = office(tmp_path)
     before = sorted(each for each in tmp_path.rglob("*"))
     monkeypatch.chdir(tmp_path)
-    result = tocsin(
+    result = simulate(
         config, "--replay", BADGES, "--runs", "3", "--mechanisms", "tslm,ppwlm,nlm",
         "--tolerance-factors", "1,2", "--json", "out.json", "--html", "out.html", "--workers", "2",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("custodian only")
     made = {each.name for each in tmp_path.rglob("*") if each not in before}
     assert made == {"out.json", "out.html"}
     for name in made:
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-    read = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    read = json.loads((tmp_path / "out.json").read_text())
     assert read["audience"].startswith("custodian only")
     (one,) = read["alarms"]
     assert (one["alarm"], one["windows"], one["cells_per_unit"]) == ("fire-code", 75, 2)
@@ -253,21 +235,19 @@ def test_office_is_simulated_and_nothing_else_happens(
     assert own[0]["fnr"]["of"] == 3 * 3  # three crowds, three runs
     assert len(one["settings"]) == 6
     assert own[0]["denied"] == 0
-    assert "custodian only" in (tmp_path / "out.html").read_text("utf-8")
-    again = tocsin(config, "--replay", BADGES, "--json", "out.json")
-    assert again.exit_code == 2
+    assert "custodian only" in (tmp_path / "out.html").read_text()
+    again = simulate(config, "--replay", BADGES, "--json", "out.json", code=2)
     assert "--force" in again.stderr
 
 
 def test_one_alarm_of_several(tmp_path: Path) -> None:
     """``--alarm`` shows and changes that one; the budget is asked for all of them."""
-    result = tocsin(
-        str(copied("retail", tmp_path)), "--replay", str(examples.SALES), "--alarm", "big-week",
+    simulate(
+        copied("retail", tmp_path), "--replay", examples.SALES, "--alarm", "big-week",
         "--runs", "2", "--workers", "1", "--max-fnr", "0.01,0.05",
-        "--tolerance-factors", "0.02,1", "--json", str(tmp_path / "out.json"),
+        "--tolerance-factors", "0.02,1", "--json", tmp_path / "out.json",
     )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
-    (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
+    (one,) = json.loads((tmp_path / "out.json").read_text())["alarms"]
     assert one["alarm"] == "big-week"
     denied = {(each["max_fnr"], each["tolerance"]): each["denied"] for each in one["settings"]}
     assert denied[0.05, "9000"] == 0
@@ -315,11 +295,8 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
     log = tmp_path / "sales.jsonl"
     log.write_text("\n".join(rows) + "\n")
     out = tmp_path / "out.json"
-    result = tocsin(
-        str(config), "--replay", str(log), "--runs", "5", "--workers", "1", "--json", str(out)
-    )
-    assert result.exit_code == 0, result.stderr
-    (one,) = json.loads(out.read_text("utf-8"))["alarms"]
+    result = simulate(config, "--replay", log, "--runs", "5", "--workers", "1", "--json", out)
+    (one,) = json.loads(out.read_text())["alarms"]
     (own,) = one["settings"]
     assert one["windows"] > 2_000
     assert own["epsilon_worst"] <= 3 < 2 * own["epsilon_worst"]
@@ -331,43 +308,13 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--mechanisms", "tslm,laplace"], "laplace"),
-        (["--mechanisms", ""], "write one or more of"),
-        (["--tolerance-factors", "1,x"], "numbers above 0"),
-        (["--tolerance-factors", "0"], "numbers above 0"),
-        (["--tolerance-factors", "1/0"], "numbers above 0"),
-        (["--max-fnr", "1.5"], "between 0 and 1"),
-        (["--max-fnr", "nan"], "between 0 and 1"),
-        (["--runs", "0"], "--runs"),
-        (["--workers", "0"], "--workers"),
-        (["--limit", "0"], "--limit"),
-        (["--alarm", "smoke"], "fire-code"),
-        (["--json", "missing/out.json"], "missing is not a writable folder"),
-        (["--json", "out", "--html", "out"], "the same file"),
-    ],
-)
-def test_bad_options_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], says: str
-) -> None:
-    """Every wrong option ends with exit code 2 and what to write, before anything is read."""
-    monkeypatch.chdir(tmp_path)
-    result = tocsin(office(tmp_path), "--replay", BADGES, *options)
-    assert result.exit_code == 2
-    assert says in " ".join(result.stderr.split())
-    assert "Traceback" not in result.stderr
-    assert result.stdout == ""
-
-
 def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
     """Ctrl-C while processes work ends all of them; no traceback, no file is left."""
     running = subprocess.Popen(
         [
             sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
             "--runs", "100000", "--workers", "2", "--mechanisms", "tslm,ppwlm",
-            "--json", str(tmp_path / "out.json"),
+            "--json", tmp_path / "out.json",
         ],
         cwd=ROOT,
         stdout=subprocess.PIPE,

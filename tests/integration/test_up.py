@@ -22,7 +22,7 @@ import pytest
 from deploy.kafka.runtime import HOST
 from tests.deploy.metric_names import used_in
 from tests.deploy.test_grafana import DASHBOARDS, filled_in, targets
-from tests.support.procs import gone
+from tests.support.procs import gone, ran
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -62,13 +62,8 @@ RUN = {
 def make(*words: str) -> subprocess.CompletedProcess[str]:
     """Run make in the tree, with the environment that runs the tests as it is."""
     kept = [f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.installed-dev"]
-    return subprocess.run(
-        ["make", "--no-print-directory", *kept, *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE_S,
+    return ran(
+        "make", "--no-print-directory", *kept, *words, code=None, cwd=ROOT, timeout=3 * PATIENCE_S
     )
 
 
@@ -85,7 +80,7 @@ class Stack:
     @property
     def ports(self) -> dict[str, int]:
         """Every port, by name."""
-        found: dict[str, int] = json.loads((self.folder / "ports.json").read_text("utf-8"))
+        found: dict[str, int] = json.loads((self.folder / "ports.json").read_text())
         return found
 
     def processes(self) -> dict[str, int]:
@@ -156,13 +151,8 @@ class Stack:
 
     def kcat(self, *words: str, said: str = "") -> str:
         """Return all that kcat says to an analyst."""
-        done = subprocess.run(
-            ["kcat", "-F", str(self.folder / "analyst" / "kcat.conf"), *words],
-            input=said,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
+        done = ran(
+            "kcat", "-F", self.folder / "analyst" / "kcat.conf", *words, code=None, input=said
         )
         return done.stdout + done.stderr
 
@@ -185,7 +175,7 @@ def _listening(stack: Stack, log: Path) -> Iterator[None]:
 
 def _states(log: Path) -> list[str]:
     """Return the states of the auditorium that were heard, one after the other."""
-    lines = [line.split(" ", 1) for line in log.read_text("utf-8").splitlines()]
+    lines = [line.split(" ", 1) for line in log.read_text().splitlines()]
     return [json.loads(told)["state"] for topic, told in lines if topic == CROWDED]
 
 
@@ -206,7 +196,7 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
             _assert_the_board_says_what_there_is(stack)
             wait_until("it is over in Alertmanager", lambda: not stack.rings())
             wait_until("it is over on MQTT", lambda: "OFF" in _states(log))
-            heard = log.read_text("utf-8")
+            heard = log.read_text()
         assert _states(log)[0] == "ON"
         assert "office/" not in heard
         _assert_dashboards_have_data(stack)
@@ -280,15 +270,7 @@ def _assert_the_page_is_right(stack: Stack) -> None:
     ):
         assert written in printed
         printed = printed.replace(written, run)
-    done = subprocess.run(
-        ["sh", "-e", "-c", printed],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran("sh", "-e", "-c", printed, cwd=ROOT)
     for told in (CROWDED, '"alarm_id"', "budget user", "tocsin_events_total"):
         assert told in done.stdout, done.stdout
 
@@ -314,6 +296,6 @@ def _seconds(stack: Stack) -> dict[str, float]:
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     found = {}
     for name, pid in stack.processes().items():
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         found[name] = round(sum(map(int, fields[11:15])) * tick_s, 1)
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -19,10 +18,11 @@ from stream.kafka.history import replay
 from stream.replay.replay import Replay
 from tests.support.commands import ledger_must_verify
 from tests.support.oracle import add_up
-from tests.support.recording import record_partials
+from tests.support.procs import ran
+from tests.support.recording import journalled, stored_partials
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.tree import ROOT
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,14 +146,7 @@ def _forge_marks(scenario: Scenario) -> None:
 
 def _replay_and_die(scenario: Scenario, events: Path) -> None:
     command = [sys.executable, "-m", "tests.support.replay_main"]
-    died = subprocess.run(
-        [*command, str(scenario.config), str(events), str(_DIES_AFTER)],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        timeout=PATIENCE_S,
-    )
-    assert died.returncode == -9, died.stderr.decode()
+    ran(*command, scenario.config, events, _DIES_AFTER, code=-9, cwd=ROOT)
     assert len(scenario.read(scenario.topic)) >= _DIES_AFTER
 
 
@@ -197,8 +190,8 @@ def _embedded(
         history=scenario.history,
         feed_lines=scenario.feed_lines,
     )
-    counted = record_partials(monkeypatch)
+    counted = stored_partials(monkeypatch)
     alarms = replayed.alarms()
     with open_ledger(alarms) as ledger:
         assert len(list(Replay(alarms, ledger, {"badges": [events]}).run())) == _MINUTES
-    return add_up(counted)
+    return add_up(journalled(counted))

@@ -16,19 +16,6 @@ if TYPE_CHECKING:
 
     from tests.soak.timetable import Pace
 
-__all__ = [
-    "ALLOWED_SKEW_MS",
-    "CELLS",
-    "EVENTS_PER_CELL",
-    "FEEDS",
-    "GROUPS_PER_WINDOW",
-    "HIGHEST_AMOUNT",
-    "PARTITIONS",
-    "Counted",
-    "alarms_of",
-    "write_configuration",
-]
-
 PARTITIONS: Final = 3
 FEEDS: Final = ("badges", "sales")
 """The first in JSON, the second in Arrow; each in a topic ``soak.NAME``."""
@@ -206,7 +193,6 @@ def write_configuration(
             events=EVENTS_PER_CELL,
             alarms="".join(_alarm(alarm, pace) for alarm in alarms_of(pace)),
         ),
-        encoding="utf-8",
     )
 
 

@@ -18,8 +18,6 @@ import psycopg
 from tests.support.postgres import pgserver
 from tests.support.waiting import wait_until
 
-__all__ = ["Database"]
-
 _NAME: Final = "tocsin"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tests.soak.database import Database
     from tests.soak.worker_pool import WorkerPool
 
-__all__ = ["Gauges"]
-
 _ROWS: Final = ("partials", "entries")
 _LEFT: Final = "SELECT coalesce(sum(value), 0) FROM tocsin_counters WHERE name LIKE 'published/%'"
 _PAGES_EVERY: Final = 5

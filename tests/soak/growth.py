@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tests.soak.verdict import Soaked
 
-__all__ = ["Grown", "Ledger", "grown", "growth_beyond_bounds", "ledger_growth", "mebibytes"]
-
 MEBIBYTE: Final = 1 << 20
 MOST_GAINED: Final = {"rss": 20 * MEBIBYTE, "threads": 2, "files": 4}
 """What a process may gain in ten calm minutes."""

@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = [
-    "LogRecord",
-    "batches_by_codec",
-    "decisions_and_alarms",
-    "instant_ms",
-    "keep",
-    "read_kept",
-    "read_topic",
-]
-
 LOG_APPEND_TIME: Final = 2
 """How librdkafka says that the broker set a record's timestamp."""
 

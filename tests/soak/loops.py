@@ -10,8 +10,6 @@ from tests.support.waiting import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Loop"]
-
 
 class Loop:
     """Calls ``step`` from entering the context to leaving it, in a thread of its own.

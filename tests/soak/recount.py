@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from tests.soak.alarms import Counted
     from tests.soak.log import LogRecord
 
-__all__ = ["COUNTED", "Cells", "Event", "Recount", "events_of", "recount"]
-
 COUNTED: Final = "counted"
 _NOT_ASKED_FOR: Final = "left out by WHERE"
 _DROPS: Final = ("out_of_domain", "early", "late")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -23,8 +22,6 @@ from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-__all__ = ["REPORT", "examined", "page"]
 
 REPORT: Final = ROOT / "benchmarks" / "reports" / "soak.md"
 _SHOWN: Final = 40
@@ -53,12 +50,10 @@ def page(soaked: Soaked, truth: Truth, wrong: Sequence[str]) -> str:
     for title, table in (
         ("Events", _events(truth)),
         ("Windows", _windows(soaked)),
-        ("Batches by codec", _codecs(soaked)),
         ("Milliseconds from a window's cut to its last alarm", _delays(soaked)),
         ("Memory, threads and files", _growth(soaked)),
         ("The ledger", _ledger(soaked)),
         ("Metrics pages", _pages(soaked)),
-        ("How processes ended", _ends(soaked)),
     ):
         lines += ["", f"## {title}", "", *table]
     return "\n".join([*lines, ""])
@@ -112,16 +107,6 @@ def _windows(soaked: Soaked) -> Iterator[str]:
         what = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
         rows.append([name, f"{len(told):,}", what, f"{repeats:,}"])
     yield from _table(["alarm", "windows", "outcome", "decisions published again"], rows)
-
-
-def _codecs(soaked: Soaked) -> Iterator[str]:
-    found = json.loads((soaked.folder / "codecs.json").read_text())
-    codecs = sorted({codec for batches in found.values() for codec in batches})
-    rows = [
-        [feed, *(f"{batches.get(codec, 0):,}" for codec in codecs)]
-        for feed, batches in found.items()
-    ]
-    yield from _table(["topic", *codecs], rows)
 
 
 def _delays(soaked: Soaked) -> Iterator[str]:
@@ -213,22 +198,6 @@ def _pages(soaked: Soaked) -> Iterator[str]:
     yield f"{looks:,} looks at both pages of a worker that had answered before, {silent:,} in vain."
 
 
-def _ends(soaked: Soaked) -> Iterator[str]:
-    ends: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for end in soaked.lines("ends"):
-        ends[end["code"], "the soak" if end["ours"] else "itself"].append(end["lines"])
-    rows = [
-        [str(code), by, str(len(lines)), f"{max(lines):,}"]
-        for (code, by), lines in sorted(ends.items())
-    ]
-    yield from _table(["exit code", "ended by", "processes", "most lines printed"], rows)
-    told = [one for one in soaked.lines("faults") if one["told"]]
-    if told:
-        yield ""
-    for one in told:
-        yield f"- {one['fault']}: `{' '.join(one['told'].split())[:200]}`"
-
-
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(columns)} |"
     yield f"|{'|'.join('---' for _ in columns)}|"
@@ -242,7 +211,7 @@ def main() -> int:
     wrong, text = examined(Path(folder))
     print(text)
     if options == ["--write"]:
-        REPORT.write_text(text, encoding="utf-8")
+        REPORT.write_text(text)
     return int(bool(wrong))
 
 

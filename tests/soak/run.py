@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from tests.soak.timetable import Pace, Planned
     from tests.soak.worker_pool import End
 
-__all__ = ["run_soak"]
-
 _SEED: Final = 10
 _BEHIND_MS: Final = -60_000
 _SETTLE_S: Final = 1.0

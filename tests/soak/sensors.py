@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tests.soak.timetable import Pace
 
-__all__ = ["CODECS", "Reading", "Sensors", "as_arrow", "as_json", "home"]
-
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _TICK_S: Final = 0.05
 _ROWS: Final = 25  # of an Arrow message, about

@@ -32,5 +32,5 @@ def test_nothing_is_lost_under_faults(tmp_path: Path, request: pytest.FixtureReq
     wrong, text = examined(folder)
     print(text)
     if full:
-        REPORT.write_text(text, encoding="utf-8")
+        REPORT.write_text(text)
     assert wrong == [], f"judged from {folder}"

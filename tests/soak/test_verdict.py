@@ -153,7 +153,7 @@ def _twice(name: str, **values: Any) -> Callable[[Files], None]:
 
 
 def _end(code: int, *, ours: bool, told: str = "tocsin stops") -> Callable[[Files], None]:
-    end = {"worker": 0, "code": code, "ours": ours, "told": told, "ended_ms": 5, "lines": 1}
+    end = {"worker": 0, "code": code, "ours": ours, "told": told, "ended_ms": 5}
     return lambda files: files.update(ends=[end])
 
 

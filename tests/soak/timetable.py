@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["LONG", "PACES", "SHORT", "Fault", "Pace", "Planned"]
-
 
 class Fault(StrEnum):
     """What is done to the system."""

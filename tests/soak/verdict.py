@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tests.soak.recount import Cells
     from tests.soak.timetable import Pace
 
-__all__ = ["Soaked", "Truth", "judge"]
-
 Window = tuple[str, int]
 """An alarm, and the start (ms) of one of its windows."""
 

@@ -15,8 +15,6 @@ from tests.soak.alarms import CELLS
 if TYPE_CHECKING:
     from tests.soak.database import Database
 
-__all__ = ["copied_partials", "watch_partials"]
-
 _WATCH = """
 CREATE SCHEMA soak;
 CREATE TABLE soak.partials (LIKE public.tocsin_partials);

@@ -17,8 +17,6 @@ import time
 from importlib.metadata import entry_points
 from pathlib import Path
 
-__all__ = ["set_clock"]
-
 _AHEAD = struct.Struct("<q")
 
 

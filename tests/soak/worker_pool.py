@@ -21,8 +21,6 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["WORKERS", "End", "Life", "WorkerPool", "run_command"]
-
 WORKERS: Final = 2
 _AGAIN_S: Final = 1.0
 _LOOK_S: Final = 0.1
@@ -51,7 +49,6 @@ class End:
         ended_ms: when it was found ended.
         code: its exit code; minus the signal where it was killed.
         ours: whether the soak ended it.
-        lines: it printed.
         told: the end of what it printed.
     """
 
@@ -61,7 +58,6 @@ class End:
     ended_ms: int
     code: int
     ours: bool
-    lines: int
     told: str
 
 
@@ -185,7 +181,6 @@ class WorkerPool(Loop):
             ended_ms=_now_ms(),
             code=life.process.returncode,
             ours=life.pid in self._ours,
-            lines=text.count("\n"),
             told=text[-_TOLD:],
         )
         self.ends.append(end)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["resolved"]
-
 
 def resolved(document: dict[str, Any], node: Any, folder: Path) -> Any:
     """Return a part of a document with what its references lead to in their place.
@@ -31,7 +29,7 @@ def resolved(document: dict[str, Any], node: Any, folder: Path) -> Any:
         return {name: resolved(document, each, folder) for name, each in node.items()}
     place: str = node["$ref"]
     if not place.startswith("#"):
-        return json.loads((folder / place).read_text(encoding="utf-8"))
+        return json.loads((folder / place).read_text())
     found: Any = document
     for name in place.removeprefix("#/").split("/"):
         found = found[name]

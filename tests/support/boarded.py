@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tests.support.kafka import Broker
 
-__all__ = ["Boarded", "Topics"]
-
 
 class Topics:
     """The public topics, written as a worker writes them.
@@ -77,7 +75,6 @@ class Boarded:
         self._config.write_text(
             f"kafka: {kafka}\n"
             f'board: {{listen: "{HOST}:{self.port}"}}\nlog: {{format: json}}\n{more}',
-            encoding="utf-8",
         )
 
     @property

@@ -11,8 +11,6 @@ from stream.events.hashing import ByteStrings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["byte_strings"]
-
 
 def byte_strings(values: Sequence[bytes]) -> ByteStrings:
     """Lay out a list of byte strings."""

@@ -63,7 +63,7 @@ def configuration(
         .replace("TOLERANCE", str(tolerance))
     )
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return str(path)
 
 
@@ -74,13 +74,28 @@ def events(folder: Path, name: str = "badges.jsonl") -> str:
         for i in range(200)
     ]
     path = folder / name
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
     return str(path)
 
 
-def tocsin(*arguments: str) -> Result:
-    """Run the command in this process."""
-    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
+    """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
+    lines = [
+        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
+        for hour, rooms in enumerate(hours)
+        for room, values in rooms.items()
+        for i, n in enumerate(values)
+    ]
+    path = folder / "visits.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def tocsin(*arguments: object, code: int | None = None) -> Result:
+    """Run the command in this process; where a code is given, it has to end with it."""
+    result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    assert code is None or result.exit_code == code, result.output
+    return result
 
 
 def json_lines(result: Result, code: int = 0) -> list[dict[str, Any]]:

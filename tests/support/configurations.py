@@ -82,10 +82,10 @@ alarms:
 
 def write(folder: Path, text: str, *, rooms: str = ROOMS, capacity: str = CAPACITY) -> Path:
     """Write a configuration and its files."""
-    (folder / "rooms.txt").write_text(rooms.replace(MARK, ""), encoding="utf-8")
-    (folder / "capacity.csv").write_text(capacity.replace(MARK, ""), encoding="utf-8")
+    (folder / "rooms.txt").write_text(rooms.replace(MARK, ""))
+    (folder / "capacity.csv").write_text(capacity.replace(MARK, ""))
     path = folder / "alarms.yaml"
-    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    path.write_text(text.replace(MARK, ""))
     return path
 
 

@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
     from stream.events.hashing import ByteStrings
 
-__all__ = [
-    "HASH_KEY",
-    "KINDS",
-    "NOON_MS",
-    "REASONS",
-    "Decodes",
-    "a_decoder",
-    "a_feed",
-    "assert_independent",
-    "at",
-    "hashings",
-    "ipc",
-    "laid_out",
-]
-
 HASH_KEY = bytes(range(32))
 NOON_MS = 1_714_564_800_000
 KINDS = {

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from deploy.release.image import About
-
-__all__ = ["Engine", "stand_in"]
 
 MIRROR = "http://deb.debian.org/debian"
 RELEASE = "bookworm"
@@ -81,17 +80,17 @@ class Engine:
     def __call__(self, program: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command of ``podman`` or ``buildah``; never fails by itself."""
         within = ("nsenter", f"--target={self._within.pid}", "--mount") if self._within else ()
-        return subprocess.run(
-            [*within, program, *words],
+        return ran(
+            *within,
+            program,
+            *words,
+            code=None,
             env={
                 **os.environ,
                 "CONTAINERS_STORAGE_CONF": str(self.folder / "storage.conf"),
                 "CONTAINERS_CONF": str(self.folder / "containers.conf"),
                 "TMPDIR": str(self.folder),
             },
-            capture_output=True,
-            text=True,
-            check=False,
             timeout=PATIENCE_S * 4,
         )
 
@@ -132,10 +131,13 @@ def stand_in(engine: Engine, python: Path) -> None:
         python: where an interpreter, its library and pip were installed.
     """
     root = engine.folder / "base"
-    subprocess.run(
-        ["debootstrap", f"--include={LIBRARIES}", "--variant=minbase", RELEASE, str(root), MIRROR],
-        check=True,
-        capture_output=True,
+    ran(
+        "debootstrap",
+        f"--include={LIBRARIES}",
+        "--variant=minbase",
+        RELEASE,
+        root,
+        MIRROR,
         timeout=PATIENCE_S * 4,
     )
     for name in ("bin", "lib"):
@@ -149,10 +151,10 @@ def stand_in(engine: Engine, python: Path) -> None:
     for package in _beside_pip(root):
         shutil.rmtree(package) if package.is_dir() else package.unlink()
     for library in (root / "usr/local/lib").glob("libpython3.*.so.*"):
-        subprocess.run(["strip", str(library)], check=True)
-    subprocess.run(["ldconfig", "-r", str(root)], check=True)
+        ran("strip", library)
+    ran("ldconfig", "-r", root)
     archive = engine.folder / "base.tar"
-    subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+    ran("tar", "-C", root, "-cf", archive, ".")
     engine.said("podman", "import", str(archive), BASE)
     archive.unlink()
     shutil.rmtree(root)

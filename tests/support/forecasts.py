@@ -16,8 +16,6 @@ from tests.support.scenario import ROOMS, Scenario
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["WINDOW_MS", "ForecastScenario", "people_at", "rang_at"]
-
 WINDOW_MS = 3_000
 
 _KEY = b"sixteen characters and more"

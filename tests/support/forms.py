@@ -15,19 +15,6 @@ from tests.support.keys import nested
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "BADGES",
-    "EXPECTED_N",
-    "FORMS",
-    "PEOPLE",
-    "SPENT",
-    "USUAL",
-    "Form",
-    "N",
-    "alarms_text",
-    "tables",
-]
-
 PEOPLE: Final = {"atrium": 30, "library": 10, "lab": 0, "roof": 0}
 """How many are in which room."""
 USUAL: Final = {"atrium": 30, "library": 31, "lab": 0, "roof": 9}
@@ -158,5 +145,5 @@ def tables(folder: Path) -> str:
     """Write the tables of the references; return the configuration's line."""
     for name, numbers in {"usual": USUAL, "spent": SPENT}.items():
         rows = "".join(f"{room},{number}\n" for room, number in numbers.items())
-        (folder / f"{name}.csv").write_text(f"room,{name}\n{rows}", encoding="utf-8")
+        (folder / f"{name}.csv").write_text(f"room,{name}\n{rows}")
     return "tables: {usual: usual.csv, spent: spent.csv}\n"

@@ -23,8 +23,6 @@ from tests.support.waiting import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["WINDOW_MS", "flowing", "hostile_events", "produce_live"]
-
 WINDOW_MS = 3_000
 _PEOPLE = 60
 _QUIET_MS = 125

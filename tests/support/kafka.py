@@ -19,36 +19,25 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import TYPE_CHECKING
 
 from deploy.kafka.broker import Broker, BrokerError
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Broker", "BrokerError", "broker_topic", "start_again"]
 
 _numbers = itertools.count(1)
 
 
-def broker_topic(
-    broker: Broker,
-    *,
-    name: str = "events",
-    partitions: int = 1,
-    config: Mapping[str, str] | None = None,
-) -> str:
+def broker_topic(broker: Broker, *, name: str = "events", partitions: int = 1) -> str:
     """Create a topic under a name that no other test of this session has, and return the name.
 
     Args:
         broker: where.
         name: how the topic's name begins.
         partitions: how many.
-        config: topic settings; LogAppendTime unless ``message.timestamp.type`` says otherwise.
     """
     topic = f"{name}-{os.getpid()}-{next(_numbers)}"
-    broker.create_topic(topic, partitions, config)
+    broker.create_topic(topic, partitions)
     return topic
 
 

@@ -146,7 +146,7 @@ def many_alarms(url: str, folder: Path, kind: str, number: int) -> Iterator[Many
         where = f"WHERE floor = '{floor}'" if kind == "apart" else ""
         text += _ALARM.format(query=f"q{at:03}", where=where, threshold=20 + at)
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     alarms = load(path, environ={})
     holder: list[Many] = []
     # The same id for all: the chains tell of which ledger they are.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from operators.svt import Svt
     from tests.support.scenario import Scenario, Worker
 
-__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "decisions_of", "run_states"]
-
 STEPS = (
     f"{Step.AFTER_POLL}:4",
     f"{Step.BEFORE_PARTIAL}:2",
@@ -104,7 +102,7 @@ class Matrix:
     def kill_at_random(self, times: int, rng: random.Random) -> None:
         """Kill one of two workers, ``times`` times, up to fourteen seconds apart."""
         self.slots = [self.scenario.start_worker() for _ in range(2)]
-        wait_until("a worker is registered", lambda: bool(self.ledger.reports.status().queries))
+        wait_until("a worker is registered", lambda: self.ledger.reports.status().queries)
         for _ in range(times):
             until_s = time.monotonic() + rng.uniform(0.5, 14.0)
             while time.monotonic() < until_s:

@@ -11,9 +11,6 @@ from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
-
-__all__ = ["REPORT", "write_section"]
 
 REPORT: Final = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
 
@@ -28,15 +25,14 @@ the topic, repeats carried the same `alarm_id`, and `ledger verify` was clean.
 _PACKAGES: Final = ("confluent-kafka", "psycopg", "SQLAlchemy", "numpy")
 
 
-def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) -> None:
+def write_section(title: str, report: Mapping[str, Any]) -> None:
     """Put what a run found into its section, and leave the others as they are.
 
     Args:
         title: of the section.
         report: what was counted.
-        path: of the report.
     """
-    _, *sections = path.read_text(encoding="utf-8").split("\n## ")
+    _, *sections = REPORT.read_text().split("\n## ")
     kept = {one.partition("\n")[0]: one.partition("\n")[2].strip() for one in sections}
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     ran = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}"
@@ -50,4 +46,4 @@ def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) ->
         ]
     )
     parts = [_HEAD, *(f"## {name}\n\n{text}\n" for name, text in kept.items())]
-    path.write_text("\n".join(parts), encoding="utf-8")
+    REPORT.write_text("\n".join(parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,10 @@ from accountant.errors import DependencyError
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, StoredDecision
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.base import Plan
-from operators.conditions.atoms import IntegerTest
-from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Condition
-from operators.conditions.weights import Weight
 from stream.metrics.registries import Metrics
-from stream.model.alarm import AggregateSpec, Alarm, FirstTolerances
 from stream.model.alarms import Alarms, Budget, Settings
-from stream.model.feeds import Codec, Domain, Feed
-from stream.windows.calendars import FixedCalendar
+from stream.model.feeds import Domain
+from tests.support.simulated import alarm
 
 if TYPE_CHECKING:
     from stream.windows.periods import Periods
@@ -31,50 +27,22 @@ HOUR_MS = 3_600_000
 MICRO = UNITS_PER_EPSILON // 1_000_000
 
 
-def two_alarms(
-    unit: PrivacyUnit = PrivacyUnit.USER, periods: Periods | None = None, **address: Any
-) -> Alarms:
+def two_alarms(periods: Periods | None = None, **address: Any) -> Alarms:
     """Return a configuration of two alarms on one feed; one of them releases counts."""
-    feed = Feed(
-        name="badges",
-        topic="building.badges",
-        codec=Codec.JSON,
-        time="ts",
-        unit="person",
-        id=None,
-        fields={},
-    )
     domain = Domain(fields=("room",), values=(("r1", "r2", "r3"),))
     queries = {
-        name: Alarm(
-            id=name,
-            feed=feed,
-            domain=domain,
-            calendar=FixedCalendar(HOUR_MS, HOUR_MS),
-            where=None,
-            aggregates=(AggregateSpec(Weight.COUNT),),
-            condition=Condition.single(
-                IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1)
-            ),
-            aim=Aim(Fraction(1, 20), (1,)),
-            first=FirstTolerances((0,)),
-            texts=("COUNT(*) > 0",),
-            mechanism="tslm",
-            grace_ms=0,
-            publish_delay_ms=0,
-            decide_timeout_ms=0,
-            max_age_ms=0,
-            sql="",
-            fingerprint="f",
-            releases_counts=name == "crowd",
+        name: replace(
+            alarm(3), id=name, domain=domain, fingerprint="f", releases_counts=name == "crowd"
         )
         for name in ("crowd", "quiet")
     }
     return Alarms(
         file="alarms.yaml",
-        feeds={"badges": feed},
+        feeds={"badges": queries["crowd"].feed},
         by_name=queries,
-        budget=Budget(unit, Fraction(4), periods, Contribution(predicates_per_window=2)),
+        budget=Budget(
+            PrivacyUnit.USER, Fraction(4), periods, Contribution(predicates_per_window=2)
+        ),
         kafka=None,
         settings=addresses(**address),
     )
@@ -134,7 +102,6 @@ def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDeci
 def ledger_status(
     *,
     spent: int = 0,
-    unpublished: int = 3,
     cursor_ms: int = 0,
     periods: dict[int, int] | None = None,
     denied_at_ms: dict[str, int] | None = None,
@@ -164,7 +131,7 @@ def ledger_status(
                 denied={},
                 decided_at_ms=0,
                 denied_at_ms=denied_at_ms or {},
-                unpublished=unpublished,
+                unpublished=3,
                 sequence=17,
                 removed=False,
             )

@@ -14,7 +14,7 @@ __all__ = ["classes", "functions"]
 
 @lru_cache
 def _parsed(module: Path) -> ast.Module:
-    return ast.parse(module.read_text(encoding="utf-8"))
+    return ast.parse(module.read_text())
 
 
 def functions(module: Path) -> set[str]:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from stream.decisions.lifecycle import Notice
 
-__all__ = ["messages", "notices", "on_mqtt"]
-
 _PUBLISHED_MS = 2 * HOUR_MS
 _TERMS = Lifecycle(
     labels={"severity": "page"},

@@ -28,7 +28,7 @@ def on_odd_hours(
         more: by person, further fields of its events.
     """
     path = folder / "events.jsonl"
-    with path.open("w", encoding="utf-8") as file:
+    with path.open("w") as file:
         for hour in range(1, 24 * days, 2):
             for person in range(people):
                 at = f"2025-03-{3 + hour // 24:02d}T{hour % 24:02d}:{person:02d}:00Z"

@@ -16,8 +16,6 @@ from tests.support.scenario import ROOMS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["ALLOWED_SKEW_MS", "GRACE_MS", "add_up", "crowd", "well_formed"]
-
 GRACE_MS = 1_000
 ALLOWED_SKEW_MS = 2_000
 

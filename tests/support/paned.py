@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from stream.decisions.steps import StepHook
     from stream.model.alarms import Alarms
 
-__all__ = ["HEAD", "alarm", "configured", "decided", "opened", "replayed", "rows"]
-
 HEAD = """\
 feeds:
   doors:

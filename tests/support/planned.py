@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from stream.planning.playing import Played, Refusal
     from stream.planning.runs import RunOutlook
     from stream.planning.totals import Totals
-
-__all__ = ["Alarm", "Config", "Looked", "calendars", "outlook"]
 
 HEAD = """\
 timezone: {timezone}
@@ -101,9 +99,7 @@ class Config:
 
     def load(self, folder: Path) -> Alarms:
         """Write it and return what it means."""
-        report = examine(self.write(folder), environ={})
-        assert report.alarms is not None, [str(error) for error in report.errors]
-        return report.alarms
+        return load(self.write(folder), environ={})
 
     def look(self, folder: Path) -> Looked:
         """Write it and look ahead for its one budget."""

@@ -58,7 +58,7 @@ class Command:
             )
         started = cls(process, process.pid, errors)
         if first:
-            wait_until("the command is there", lambda: bool(children(process.pid)), every_s=0.001)
+            wait_until("the command is there", lambda: children(process.pid), every_s=0.001)
             started.pid = children(process.pid)[0]
         return started
 
@@ -100,7 +100,7 @@ class Command:
 
     def text(self) -> str:
         """Return what it wrote to standard error."""
-        return self.errors.read_text(encoding="utf-8")
+        return self.errors.read_text()
 
     def lines(self) -> list[dict[str, Any]]:
         """Return its log, which is JSON."""

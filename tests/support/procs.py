@@ -1,16 +1,20 @@
-"""Processes as the kernel sees them."""
+"""Processes as the kernel sees them, and programs that run to their end."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from typing import Any
 
-__all__ = ["children", "gone"]
+from tests.support.waiting import PATIENCE_S
+
+__all__ = ["children", "gone", "ran"]
 
 
 def gone(pid: int) -> bool:
     """Tell whether a process has ended, whether or not somebody has asked how."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return True
     return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
@@ -23,3 +27,17 @@ def children(pid: int) -> list[int]:
     except (FileNotFoundError, ProcessLookupError):
         return []
     return [int(child) for child in found.split()]
+
+
+def ran(*command: object, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end and return what it printed.
+
+    Args:
+        command: its words.
+        code: that it has to end with; ``None`` where any will do.
+        options: of :func:`subprocess.run`.
+    """
+    usual = {"capture_output": True, "text": True, "timeout": PATIENCE_S}
+    done = subprocess.run(list(map(str, command)), check=False, **{**usual, **options})
+    assert code is None or done.returncode == code, f"{done.stdout}{done.stderr}"
+    return done

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
-__all__ = ["HOUR_MS", "alarm_of", "compared", "count_of", "decision_of"]
-
 HOUR_MS = 3_600_000
 _DECISION = msgspec.convert(schema("decision")["examples"][0], DecisionRecord)
 
@@ -61,9 +59,7 @@ def decision_of(
     )
 
 
-def alarm_of(
-    number: int, group: Mapping[str, str], *, ledger: str = "ledger", alarm: str = "crowd"
-) -> AlarmRecord:
+def alarm_of(number: int, group: Mapping[str, str], *, alarm: str = "crowd") -> AlarmRecord:
     """Return a ring in the hour of a number."""
     key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return AlarmRecord(
@@ -76,19 +72,17 @@ def alarm_of(
         max_fnr=0.05,
         tolerance="1",
         epsilon="0",
-        ledger=ledger,
+        ledger="ledger",
         sequence=number,
     )
 
 
-def count_of(
-    number: int, group: Mapping[str, str], count: float, *, alarm: str = "crowd"
-) -> CountRecord:
+def count_of(number: int, group: Mapping[str, str], count: float) -> CountRecord:
     """Return a noisy count of the hour of a number."""
-    key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    key = WindowKey(query="crowd", start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return CountRecord(
         count_id=count_id(key, group),
-        alarm=alarm,
+        alarm="crowd",
         group=dict(group),
         window_start=iso_utc(key.start_ms),
         window_end=iso_utc(key.end_ms),

@@ -72,5 +72,5 @@ def scored(
         lines="\n    ".join(lines),
     )
     path = folder / "alarms.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return load(path, environ={})

@@ -39,13 +39,13 @@ THRESHOLD = 40
 SQL = "SELECT room FROM badges GROUP BY room, TUMBLE(ts, ...) HAVING COUNT(*) > 40 -- <b>&"
 
 
-def counted_alarm(statistics: NDArray[np.int64], *, query: str = "crowd") -> CountedAlarm:
+def counted_alarm(statistics: NDArray[np.int64]) -> CountedAlarm:
     """Return statistics, shape (windows, statistics, cells), as they are counted."""
     windows, number, cells = statistics.shape
     flat = statistics.reshape(windows, -1)
     entries = [np.flatnonzero(row) for row in flat]
     return CountedAlarm(
-        alarm=query,
+        alarm="crowd",
         starts_ms=np.arange(windows, dtype=np.int64) * HOUR_MS,
         statistics=number,
         cells=cells,
@@ -114,9 +114,9 @@ def tried(
     return found[query.id]
 
 
-def near_the_threshold(windows: int, cells: int, *, seed: int = 1) -> NDArray[np.int64]:
+def near_the_threshold(windows: int, cells: int) -> NDArray[np.int64]:
     """Return statistics around the threshold and its uncertain region, a true one among them."""
-    drawn = np.random.default_rng(seed).integers(15, 50, size=(windows, 1, cells))
+    drawn = np.random.default_rng(1).integers(15, 50, size=(windows, 1, cells))
     drawn[0, 0, 0] = THRESHOLD + 1
     return drawn.astype(np.int64)
 

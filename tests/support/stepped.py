@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
 
-__all__ = ["SIZE_MS", "STEP_MS", "looks", "noise_of_windows"]
-
 STEP_MS: Final = 1_000
 SIZE_MS: Final = 3_000
 

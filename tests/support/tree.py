@@ -14,7 +14,7 @@ _LEFT_BEHIND: Final = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cac
 
 def text_of(path: str) -> str:
     """Return a file of the checkout as text."""
-    return (ROOT / path).read_text(encoding="utf-8")
+    return (ROOT / path).read_text()
 
 
 def tracked(root: Path) -> set[str]:

@@ -18,7 +18,7 @@ _PAUSE: Final = 4
 """Pause this many times as long as asking has kept the processor: others wait for it, too."""
 
 
-def wait_until(what: str, ready: Callable[[], bool], *, every_s: float = 0.2) -> None:
+def wait_until(what: str, ready: Callable[[], object], *, every_s: float = 0.2) -> None:
     """Wait until ``ready()``; fail, saying what did not happen, when it never is.
 
     Args:

@@ -12,8 +12,6 @@ from tests.support.tree import ROOT, tracked
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["EPOCH", "Built", "build_tree"]
-
 EPOCH: Final = 1_700_000_000
 
 

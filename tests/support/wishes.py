@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from stream.planning.solver.candidates import Candidate
     from stream.planning.solver.solver import Solved
 
-__all__ = ["ROOMS", "WANTED", "File", "changed", "epsilon", "invoke", "planned", "written"]
-
 WANTED = {"baseline": "8", "false_alarms": "1 per day", "max_fnr": "0.05"}
 ROOMS = 50
 

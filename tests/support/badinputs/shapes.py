@@ -17,7 +17,7 @@ Edit = tuple[str, str, str, str]
 
 EDITS: dict[str, list[Edit]] = {
     kind: [(old, *edit) for old, edits in table.items() for edit in edits]
-    for kind, table in json.loads(Path(__file__).with_name("edits.json").read_text("utf-8")).items()
+    for kind, table in json.loads(Path(__file__).with_name("edits.json").read_text()).items()
 }
 """Edits of the good configuration by kind: how YAML is written (``forms``), single ``values``,
 ``settings`` of where things are, SQL's ``rows`` and ``groups``; and of its tests (``cases``)."""
@@ -114,7 +114,7 @@ def good_folder(folder: Path, config: str = GOOD) -> None:
     lines = (
         json.dumps({"person": f"p{n}", **event, "ts": "2025-03-03T09:00:00Z"}) for n in range(60)
     )
-    (folder / "alarms.yaml").write_text(config, encoding="utf-8")
-    (folder / "rooms.txt").write_text("lab\nhall\n", encoding="utf-8")
-    (folder / "capacity.csv").write_text("room,seats\nlab,40\nhall,90\n", encoding="utf-8")
-    (folder / "badges.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "alarms.yaml").write_text(config)
+    (folder / "rooms.txt").write_text("lab\nhall\n")
+    (folder / "capacity.csv").write_text("room,seats\nlab,40\nhall,90\n")
+    (folder / "badges.jsonl").write_text("\n".join(lines) + "\n")

@@ -7,6 +7,7 @@ from tests.support.badinputs.shapes import Call
 __all__ = ["WORDS"]
 
 _RUN = "run alarms.yaml --replay"
+_SIMULATE = "simulate alarms.yaml --replay badges.jsonl"
 _NO_LEDGER = "there is no ledger at"
 
 WORDS: tuple[Call, ...] = (
@@ -70,6 +71,17 @@ WORDS: tuple[Call, ...] = (
     Call("simulate alarms.yaml badges.jsonl", "Missing option '--replay'"),
     Call("simulate alarms.yaml --replay badges.jsonl --html .", "is a directory"),
     Call("simulate alarms.yaml --replay missing.jsonl", "missing.jsonl: no such file"),
+    Call(f"{_SIMULATE} --mechanisms tslm,laplace", "write one or more of"),
+    Call(f"{_SIMULATE} --mechanisms ''", "write one or more of"),
+    Call(f"{_SIMULATE} --tolerance-factors 1,x", "numbers above 0"),
+    Call(f"{_SIMULATE} --tolerance-factors 0", "numbers above 0"),
+    Call(f"{_SIMULATE} --tolerance-factors 1/0", "numbers above 0"),
+    Call(f"{_SIMULATE} --max-fnr 1.5", "between 0 and 1"),
+    Call(f"{_SIMULATE} --max-fnr nan", "between 0 and 1"),
+    Call(f"{_SIMULATE} --workers 0", "0 is not in the range"),
+    Call(f"{_SIMULATE} --alarm smoke", "crowd"),
+    Call(f"{_SIMULATE} --json missing/out.json", "missing is not a writable folder"),
+    Call(f"{_SIMULATE} --json out --html out", "the same file"),
     # topics, watch, export, load
     Call("topics", "Commands:"),
     Call("topics check", "Missing argument 'FILE'"),

@@ -45,7 +45,6 @@ def test_a_key_holds_all_that_counting_may_read_and_nothing_else(name: str) -> N
 def test_every_field_of_a_statistic_is_part_of_the_key(name: str) -> None:
     """Statistics have no equality of their own, because of their arrays: those count by value."""
     (spec,) = _QUERY.aggregates
-    assert spec.pivots is not None
     same = replace(spec, pivots=spec.pivots.copy())
     assert selection_key(replace(_QUERY, aggregates=(same,))) == selection_key(_QUERY)
     pivots = spec.pivots + np.array([0, 0, 0, 1], np.int64)

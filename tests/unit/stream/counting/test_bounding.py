@@ -181,7 +181,7 @@ def caps_before_membership(
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(PrivacyUnit),
@@ -272,7 +272,6 @@ def test_caps_before_membership_are_caught() -> None:
     assert caught > 10
 
 
-@settings(deadline=None)
 @given(
     st.integers(0, 2**32),
     st.booleans(),

@@ -62,7 +62,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @pytest.mark.long
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(cases(), st.lists(st.integers(0, 60), max_size=4))
 def test_every_window_equals_the_reference(case: Case, cuts: list[int]) -> None:
     """Every window of every shape holds what the reference finds, however the log is split."""
@@ -72,7 +72,7 @@ def test_every_window_equals_the_reference(case: Case, cuts: list[int]) -> None:
     assert found == reference.expect(query, budget, log, scene.indexes)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(cases(), st.randoms(use_true_random=False))
 def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.Random) -> None:
     """Compacting after every row, cutting in any order and forgetting leave every later window."""
@@ -136,7 +136,6 @@ def test_cells_of_several_fields_number_as_the_domain_does() -> None:
     assert _positions(columns["floor"], domain.values[0]).tolist() == [0, 1, 1, -1, -1]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-50, 50), min_size=1, max_size=20),
     st.fractions(min_value=Fraction(1, 100), max_value=100, max_denominator=100)
@@ -152,7 +151,6 @@ def test_integers_become_granules_exactly(
     assert found.tolist() == [min(max(round(value / resolution), lo), hi) for value in values]
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 40),
     st.sampled_from([7, 2**40, 2**62]),

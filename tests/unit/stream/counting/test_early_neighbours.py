@@ -87,7 +87,6 @@ def test_an_event_moves_one_cell_of_one_window_from_its_step_on(setup: Setup) ->
     for seed in range(2):
         of_event: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
         for query, window, change, gone in moves(setup, random_log(setup, random.Random(seed))):
-            assert gone.ts is not None
             own = (gone.ts - window) // MINUTE_MS
             assert 0 <= own < STEPS
             assert not change[:own].any()

@@ -82,7 +82,7 @@ def loaded(tmp_path: Path, *names: str) -> Alarms:
         for name in names
     )
     path = tmp_path / "alarms.yaml"
-    path.write_text(_CONFIG + alarms, encoding="utf-8")
+    path.write_text(_CONFIG + alarms)
     return load(path, environ={})
 
 

@@ -103,7 +103,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TREES, ROWS)
 @example(IsNull("name"), [])
 def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, Any]]) -> None:

@@ -36,7 +36,7 @@ class Met:
         return Units(np.array(numbers, np.int64), self.roster)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.integers(0, 2**32),
     st.booleans(),

@@ -348,6 +348,6 @@ def test_one_command_at_a_time(ledger: Ledger, tmp_path: Path) -> None:
         pytest.raises(LedgerError, match="another process archives this ledger"),
     ):
         archive(ledger, tmp_path / "archive", LATE)
-    (tmp_path / "file").write_text("", encoding="utf-8")
+    (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         archive(ledger, tmp_path / "file" / "archive", LATE)

@@ -61,7 +61,7 @@ def _published(folder: Path) -> tuple[Alarms, Ledger, list[Record]]:
         for i in range(200)
     ]
     events = folder / "badges.jsonl"
-    events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    events.write_text("\n".join(lines) + "\n")
     alarms = load(path, environ={})
     ledger = open_ledger(alarms)
     records: list[Record] = []
@@ -238,8 +238,6 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     own = [one for one in records if one.sequence == BOTH]
     beside = [one for one in records if one.sequence != BOTH]
     decision, alarm = (msgspec.structs.replace(one, sequence=number) for one in own[:2])
-    assert isinstance(decision, DecisionRecord)
-    assert isinstance(alarm, AlarmRecord)
     digest = alarms_digest([alarm.alarm_id])
     decision = msgspec.structs.replace(decision, alarms=1, alarms_digest=digest)
     published = [*beside, decision, alarm]
@@ -281,7 +279,6 @@ def test_every_retry_has_the_same_digest(
         if isinstance(record, DecisionRecord) and record.sequence == BOTH:
             key = WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS)
             stored = ledger.decision(key)
-            assert stored is not None
             assert decision_record(alarms.by_name["crowd"], alarms, stored) == record
             assert record.alarms_digest == alarms_digest(rang)
 
@@ -290,7 +287,6 @@ def test_a_denial_that_cost_something_does_not_leave(decided: Decided) -> None:
     """A denied window with alarms or a charge is refused before it is a record."""
     alarms, ledger, _ = decided
     stored = ledger.decision(WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS))
-    assert stored is not None
     for change in ({"alarm_count": 0}, {"epsilon_units": 0}):
         with pytest.raises(ValueError, match="costs nothing"):
             decision_record(

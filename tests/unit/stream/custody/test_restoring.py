@@ -36,7 +36,7 @@ def _configured(folder: Path, unit: str, *, extra: bool) -> Alarms:
     folder.mkdir(exist_ok=True)
     path = Path(configuration(folder, unit=unit, epsilon_max="400"))
     if extra:
-        path.write_text(path.read_text(encoding="utf-8") + EXTRA, encoding="utf-8")
+        path.write_text(path.read_text() + EXTRA)
     return load(path, environ={})
 
 

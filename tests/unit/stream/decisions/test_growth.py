@@ -28,9 +28,9 @@ LONG_AGO_MS = -(10**9)
 """Before anything that a window from 0 on takes: a forecast is written two days ahead."""
 
 
-def announced(ledger: Ledger, feed: str, from_ms: int, partitions: int = 3) -> None:
+def announced(ledger: Ledger, feed: str, from_ms: int) -> None:
     """Announce a growth."""
-    ledger.growths.announce(feed, partitions, from_ms=from_ms, first_starts={"drift": from_ms})
+    ledger.growths.announce(feed, 3, from_ms=from_ms, first_starts={"drift": from_ms})
 
 
 def put_all(run: Harness, feed: str = "", revision: int = 0) -> None:

@@ -37,7 +37,6 @@ def calls(folder: Path, cells: int, panes: int) -> int:
         list(replayed(alarms, ledger, rows(folder, (1,) * panes)))
         query, stored = alarms.by_name["a"], StoredPanes(alarms, ledger)
         operator = panes_of(query)
-        assert operator is not None
         bounds = query.calendar.bounds(query.calendar.first_starting_at(1_704_067_200_000))
         sys.setprofile(noted)
         try:

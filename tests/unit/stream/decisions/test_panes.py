@@ -109,7 +109,6 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
         (panes,) = alarms.panes
         (scope,) = status.scopes.values()
         each = panes_of(alarms.panes[panes])
-        assert each is not None
         assert scope.spent_units == each.plan.epsilon * 10**12
         assert {name: one.sequence for name, one in status.queries.items()} == {
             panes: 6,

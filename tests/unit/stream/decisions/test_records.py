@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +27,7 @@ from stream.decisions.records import (
     epsilon_text,
     schema,
 )
+from tests.support.procs import ran
 from tests.support.published import decision_of
 
 KEY = WindowKey(end_ms=1_714_557_600_000, query="fire-code", start_ms=1_714_554_000_000)
@@ -177,13 +177,7 @@ def test_what_stands_for_alarms_is_had_without_tocsin() -> None:
     """By ``jq -r .alarm_id | sort -u | b2sum -l 128``; copies and order change nothing."""
     ids = [alarm_id(KEY, {"room": name}) for name in ("2.14", "2.15", "2.16")]
     copies = "".join(f"{one}\n" for one in [*reversed(ids), *ids])
-    done = subprocess.run(
-        ["sh", "-c", "sort -u | b2sum -l 128"],
-        input=copies,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran("sh", "-c", "sort -u | b2sum -l 128", input=copies)
     assert done.stdout == f"{alarms_digest(ids)}  -\n"
     assert alarms_digest(reversed([*ids, *ids])) == alarms_digest(ids) != alarms_digest(ids[:2])
 

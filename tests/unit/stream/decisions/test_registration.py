@@ -38,8 +38,8 @@ def test_shares_are_rounded_down(
 ) -> None:
     """In the ledger as in the plan: what one alarm keeps is never taken from the wall of others."""
     path = Path(configuration(tmp_path, unit="user", epsilon_max=epsilon_max))
-    text = path.read_text(encoding="utf-8") + f"    share: {shares[0]}\n"
-    path.write_text(text + SECOND.replace("SHARE", shares[1]), encoding="utf-8")
+    text = path.read_text() + f"    share: {shares[0]}\n"
+    path.write_text(text + SECOND.replace("SHARE", shares[1]))
     alarms = load(path, environ={})
     registered = [registration(query, alarms, 0) for query in alarms.by_name.values()]
     assert [one.share_units for one in registered] == units

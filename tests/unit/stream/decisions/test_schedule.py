@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +23,7 @@ class Alarm:
 
     def keys(self, cursor_ms: int) -> list[WindowKey]:
         """Return its windows from one on, for a while."""
-        first = oldest_index(cast("Any", self), cursor_ms)
+        first = oldest_index(self, cursor_ms)
         bounds = (self.calendar.bounds(number) for number in range(first, first + UNTIL))
         return [WindowKey(end_ms, self.id, start_ms) for start_ms, end_ms in bounds]
 
@@ -41,7 +40,7 @@ def test_every_window_comes_once_and_in_order(
     """However far a schedule is asked each time, it goes on where it was."""
     starts = {alarm.id: cursor for alarm, cursor in zip(alarms, cursors, strict=False)}
     every = sorted(key for alarm in alarms for key in alarm.keys(starts[alarm.id]))
-    schedule = Schedule.since(cast("Any", alarms), starts)
+    schedule = Schedule.since(alarms, starts)
     found: list[WindowKey] = []
     for end_ms in sorted(ends):
         last = WindowKey(end_ms, "q1", end_ms - 1)
@@ -60,7 +59,7 @@ def test_every_window_comes_once_and_in_order(
 def test_a_schedule_that_lags_names_windows_again() -> None:
     """Nothing is lost where a later place is forgotten."""
     alarm = Alarm("q", FixedCalendar(10, 10))
-    schedule = Schedule.since(cast("Any", [alarm]), {"q": 0})
+    schedule = Schedule.since([alarm], {"q": 0})
     first, _ = schedule.through(WindowKey(20, "q", 10))
     again, _ = schedule.through(WindowKey(30, "q", 20))
     assert [window.number for window in first] == [0, 1]

@@ -150,7 +150,7 @@ def read(row: tuple[Any, ...], scale: Fraction) -> dict[str, Any]:
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     arrow_rows,
     st.sampled_from(STRINGS),
@@ -185,7 +185,7 @@ GOOD_ROW = (b"alice", NOON_MS, b"2.14", 1, 1.5, True)
 GOOD_MESSAGE = ipc(columns_of([GOOD_ROW, (b"bob", *GOOD_ROW[1:])]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.none()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream.events import grouping
@@ -15,7 +15,6 @@ narrow = st.integers(-2, 2)
 wide = st.sampled_from(EDGES)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(narrow, narrow), max_size=60)
     | st.lists(st.tuples(narrow, wide), max_size=60)

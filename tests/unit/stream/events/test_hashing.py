@@ -72,7 +72,7 @@ def test_published_vectors() -> None:
     assert hashed[1].tobytes().hex() == "da87c1d86b99af44347659119b22fc45"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.binary(max_size=40), max_size=30), st.integers(0, WORD), st.integers(0, WORD))
 def test_columns_agree_with_one_string_at_a_time(values: list[bytes], k0: int, k1: int) -> None:
     """Hashing a column of mixed lengths gives each string's own hash, in the column's order."""

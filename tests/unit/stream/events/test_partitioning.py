@@ -33,7 +33,7 @@ def test_vectors_of_the_java_client(key: bytes, hashed: int) -> None:
     assert murmur2(byte_strings([key])).view(np.int32).tolist() == [hashed]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(KEYS, st.integers(1, 1000))
 def test_partitions(keys: list[bytes], partitions: int) -> None:
     """``toPositive`` clears the sign bit; crc32 is taken as unsigned, as librdkafka does."""

@@ -26,7 +26,7 @@ def some_people() -> People:
     return People(KEY, partitioner=Partitioner.MURMUR2, partitions=PARTITIONS)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.lists(NAMES), max_size=6), st.sampled_from([1, 5, 1 << 17]))
 def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) -> None:
     """Each row has its own text's hash and partition, and rows of one text have one number."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream.events import texts as module
@@ -33,7 +33,6 @@ def texts(values: list[bytes]) -> Texts:
     return Texts.of(pa.array(values, pa.binary()))
 
 
-@settings(deadline=None)
 @given(ANY | EVEN, st.integers(0, 3), st.integers(1, 64))
 def test_different_texts_are_told_apart(values: list[bytes], start: int, places: int) -> None:
     """Of any length, with zeros at their ends, in slices of a column, and in however few places."""
@@ -47,7 +46,6 @@ def test_different_texts_are_told_apart(values: list[bytes], start: int, places:
     assert first.tolist() == sorted(met.index(text) for text in set(met))
 
 
-@settings(deadline=None)
 @given(st.lists(ANY | EVEN, max_size=5), ANY | EVEN, st.booleans())
 def test_a_lexicon_is_a_dictionary(
     added: list[list[bytes]], asked: list[bytes], crowd: bool

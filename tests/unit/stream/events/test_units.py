@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream.events.units import Roster, Units
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 5))
 def test_joined_parts_are_the_whole(seed: int, size: int, parts: int) -> None:
     """Parts of one batch and of several, joined, are the same people, each known by one number."""

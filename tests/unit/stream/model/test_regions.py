@@ -151,7 +151,7 @@ EVENT_LISTS = st.lists(
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(CONDITIONS, GROUPS, EVENT_LISTS)
 def test_every_event_that_counts_is_in_the_region(
     where: str, group: tuple[str, ...], events: list[dict[str, Any]]
@@ -167,7 +167,7 @@ def test_every_event_that_counts_is_in_the_region(
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(comparisons(nulls=False), min_size=1, max_size=4), GROUPS, EVENT_LISTS)
 def test_the_region_of_a_conjunction_holds_nothing_else(
     parts: list[str], group: tuple[str, ...], events: list[dict[str, Any]]
@@ -181,7 +181,7 @@ def test_the_region_of_a_conjunction_holds_nothing_else(
 
 
 @pytest.mark.long
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), st.sampled_from(list(LITERALS)), EVENT_LISTS)
 def test_the_region_of_one_field_is_exact(
     data: st.DataObject, name: str, events: list[dict[str, Any]]
@@ -334,7 +334,7 @@ def test_a_broken_reading_of_null_is_caught() -> None:
     assert not Region.of({"badges.size": (4, None)}).contains(row_of(event))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(CONDITIONS, min_size=1, max_size=3), st.none() | CONDITIONS, EVENT_LISTS)
 def test_rows_that_no_filter_covers_pay_nothing(
     filters: list[str], where: str | None, events: list[dict[str, Any]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from operators.conditions.score import score_of
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.decisions.mechanisms import operator_of
 from stream.planning.detection import DetectionCurve, why_not
 from tests.support.detection import PERCENTS, curves, ring_probability
@@ -47,7 +47,6 @@ def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path) -> None:
     for having in ("COUNT(*) > 20", "COUNT(*) >= 20", "COUNT(*) <= 20", "COUNT(*) < 20"):
         alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="9"))
         found = curves(alarms.by_name["one"])
-        assert found is not None
         (only,) = found
         assert only.threshold == 20
         assert list(map(float, only.counts)) == [0, 5, 10, 15, 18, 20, 22]
@@ -62,7 +61,6 @@ def test_sums_are_in_the_fields_own_unit(tmp_path: Path) -> None:
     """A sum of halves is looked at in whole granules; 25 per cent of 1.5 is nearest to 0.5."""
     alarms = loaded(tmp_path, till=Alarm(having="SUM(paid) >= 1.5", tolerance="0.5"))
     found = curves(alarms.by_name["till"])
-    assert found is not None
     assert found[0].threshold == Fraction(3, 2)
     assert [float(count) for count in found[0].counts] == [0, 0.5, 1, 1, 1.5, 1.5, 1.5]
 
@@ -97,10 +95,8 @@ def test_a_condition_has_one_curve_in_its_score(
         scores = ~score.of(1, rows)
     exact = operator_of(query).chances(1, rows)
     found = law.chances(1, 2 * scores)
-    assert exact is not None
     assert found == pytest.approx(exact, abs=1e-12)
     off = law.chances(1, 2 * scores + 2)
-    assert off is not None
     assert np.abs(off - exact).max() > 1e-3
     assert law.steps == score.steps
 
@@ -135,10 +131,8 @@ def test_bands_are_looked_at_from_their_reference_on(tmp_path: Path) -> None:
     text = band.text("band").replace("    tolerance: 0\n", "")
     path = Config({}, epsilon_max="400").write(tmp_path)
     path.write_text(path.read_text() + text)
-    report = examine(path, environ={})
-    assert report.alarms is not None, report.errors
-    found = curves(report.alarms.by_name["band"])
-    assert found is not None
+    alarms = load(path, environ={})
+    found = curves(alarms.by_name["band"])
     assert list(map(float, found[0].counts)) == [100, 105, 110, 115, 118, 120, 122]
     assert found[0].chances[5] == pytest.approx(0.55, abs=0.01)
 
@@ -151,11 +145,9 @@ def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: 
         epsilon_max="400",
     ).write(tmp_path)
     path.write_text("tables: {seats: seats.csv}\n" + path.read_text())
-    report = examine(path, environ={})
-    assert report.alarms is not None, report.errors
-    query = report.alarms.by_name["crowd"]
+    alarms = load(path, environ={})
+    query = alarms.by_name["crowd"]
     found = curves(query)
-    assert found is not None
     assert [each.threshold for each in found] == [8, 20, 120]
     assert ring_probability(query, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)
     assert ring_probability(query, 9) == DetectionCurve(query).at(0, [Fraction(9)])[0]  # type: ignore[index]

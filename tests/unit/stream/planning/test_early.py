@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stream.config.loading import examine
+from stream.config.loading import examine, load
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
 from stream.planning.utility import utilities
@@ -39,7 +39,7 @@ MINUTE_MS = 60_000
 def written(folder: Path, old: str = "", new: str = "") -> Path:
     """Write the configuration, something in it changed."""
     path = folder / "alarms.yaml"
-    path.write_text(CONFIG.replace(old, new) if old else CONFIG, encoding="utf-8")
+    path.write_text(CONFIG.replace(old, new) if old else CONFIG)
     return path
 
 
@@ -53,8 +53,7 @@ def test_only_events_that_stay_pay_less(
     """A distinct count forgets an event when its person comes again, and pays for both."""
     prices = []
     for change in (("", ""), (old, new)):
-        alarms = examine(written(tmp_path, *change), environ={}).alarms
-        assert alarms is not None
+        alarms = load(written(tmp_path, *change), environ={})
         prices.append(float(budget_plan(alarms).alarms[0].epsilon))
     assert (prices[1] > 1.5 * prices[0]) is dearer
 
@@ -66,13 +65,10 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
         "    tolerance: 15\n",
         "    tolerance: 15\n    baseline: 40\n    lifecycle: {for: 2}\n",
     )
-    alarms = examine(path, environ={}).alarms
-    assert alarms is not None
+    alarms = load(path, environ={})
     (utility,) = utilities(alarms)
     found = steadied(utility)
-    assert found is not None
     assert found.missed == pytest.approx(1 - 0.95**2)
-    assert utility.false is not None
     assert utility.false.windows == 168
     assert utility.false.week == pytest.approx(168 * 2 * utility.false.alike[0][1])
 
@@ -117,8 +113,7 @@ def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
     tests = tmp_path / "tests.yaml"
     case = "  - name: full\n    counts: {a: 200}\n    fires: {a: '>= 0.9'}\n"
     tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")
-    ended = tocsin("test", str(tests))
-    assert ended.exit_code == 2
+    ended = tocsin("test", tests, code=2)
     assert "`crowd` is an early alarm (CUMULATE): counts of a window do not suffice" in ended.output
 
 
@@ -127,8 +122,7 @@ def test_looks_from_panes_say_what_an_event_pays(tmp_path: Path) -> None:
     for count, times in (("COUNT(*)", 1), ("COUNT(DISTINCT person)", 2)):
         file = written(tmp_path, "mechanism: svt", "mechanism: panes")
         file.write_text(file.read_text().replace("COUNT(*)", count))
-        alarms = examine(file, environ={}).alarms
-        assert alarms is not None
+        alarms = load(file, environ={})
         (own,) = alarms.panes.values()
         (budget,) = budget_plan(alarms).scopes
         assert budget.worst_units == times * own.aim.pane_units

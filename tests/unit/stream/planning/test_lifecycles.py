@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.decisions.lifecycle import State, step
 from stream.model.lifecycles import Lifecycle
 from stream.planning.lifecycles import firings, reaches, steadied
@@ -59,7 +59,6 @@ def test_a_chain_of_other_terms_is_noticed() -> None:
     right = expected(Lifecycle(2, 3, 2), 0.3, LONGEST)
     for terms in (Lifecycle(2, 3, 1), Lifecycle(2, 4, 2), Lifecycle(3, 3, 2)):
         found = firings(terms, 0.3, LONGEST)
-        assert found is not None
         assert abs(found - right) > 1e-3
 
 
@@ -67,10 +66,7 @@ def test_a_long_week_is_added_up_as_it_settles() -> None:
     """Ten thousand windows are a thousand times ten once nothing changes any more."""
     terms = Lifecycle(2, 3, 2)
     long, longer = firings(terms, 0.05, 5_000), firings(terms, 0.05, 10_000)
-    assert long is not None
-    assert longer is not None
     step_ = firings(terms, 0.05, 5_001)
-    assert step_ is not None
     assert longer - long == pytest.approx(5_000 * (step_ - long), rel=1e-6)
     assert firings(Lifecycle(500, 1_000), 0.5, 10) is None, "too much to remember"
 
@@ -85,13 +81,11 @@ def test_reaching_is_a_binomial_tail() -> None:
 def found(folder: Path, lines: str, **settings: str) -> tuple[Utility, Steadied, str]:
     """Return an alarm's worth, what its lifecycle makes of it, and what a plan prints."""
     path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
-    path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
-    alarms = examine(path, environ={}).alarms
-    assert alarms is not None
+    path.write_text(path.read_text() + lines)
+    alarms = load(path, environ={})
     (utility,) = utilities(alarms)
     one = steadied(utility)
-    assert one is not None
-    return utility, one, tocsin("plan", str(path)).stdout
+    return utility, one, tocsin("plan", path).stdout
 
 
 def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
@@ -100,8 +94,6 @@ def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
         tmp_path, "    lifecycle: {for: 3, resolve_after: 2}\n    baseline: 20\n"
     )
     assert one.missed == pytest.approx(1 - 0.95**3)
-    assert one.fired_week is not None
-    assert utility.false is not None
     assert 0 < one.fired_week < utility.false.week
     assert "  lifecycle     leaves " in shown
     assert "0.14 missed" in shown

@@ -8,18 +8,17 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Answer, Request
 from accountant.units import floor_loss_units, to_loss_units
-from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import registration, terms_of
 from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning import playing
 from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
+from tests.support.commands import tocsin
 from tests.support.ledgers import open_ledger
 from tests.support.planned import Alarm, Config, outlook
 
@@ -44,7 +43,6 @@ def play_of(config: Config, folder: Path) -> tuple[Alarms, Played]:
 def by_hand(alarms: Alarms, since_ms: int, whole: Played) -> dict[str, tuple[int, int]]:
     """Serve every window that starts from an instant on, one by one, by plain sums."""
     plans, budget = plans_of(alarms), alarms.budget
-    assert budget.periods is not None
     keys = []
     for query in alarms.by_name.values():
         index = query.calendar.next_active(query.calendar.first_starting_at(since_ms))
@@ -127,7 +125,6 @@ def test_what_is_played_is_what_plain_sums_say(tmp_path: Path, seed: int) -> Non
     config = Config(chosen, epsilon_max=rng.choice(["1", "3", "8"]), period=period)
     alarms, whole = play_of(config, tmp_path)
     assert whole.whole
-    assert alarms.budget.periods is not None
     since_ms = whole.since_ms
     for query in alarms.by_name.values():
         first = query.calendar.first_starting_at(whole.since_ms)
@@ -154,7 +151,6 @@ def test_the_ledger_grants_what_was_played(tmp_path: Path) -> None:
     )
     alarms, whole = play_of(config, tmp_path)
     plans, budget = plans_of(alarms), alarms.budget
-    assert budget.periods is not None
     asked: list[Request] = []
     following: dict[WindowKey, int] = {}
     begin_ms = whole.since_ms - 86_400_000
@@ -244,11 +240,8 @@ def test_it_is_said_to_people_and_to_programs(tmp_path: Path) -> None:
         epsilon_max="1.5",
     )
     file = str(config.write(tmp_path))
-    printed = CliRunner().invoke(main, ["plan", file]).stdout
+    printed = tocsin("plan", file).stdout
     assert "0/1  whole-day" in printed
-    (budget,) = (
-        json.loads(line)
-        for line in CliRunner().invoke(main, ["plan", "--json", file]).stdout.splitlines()
-    )
+    (budget,) = (json.loads(line) for line in tocsin("plan", "--json", file).stdout.splitlines())
     found = {one["alarm"]: (one["windows"], one["covered"]) for one in budget["alarms"]}
     assert found == {"hourly": (24, 11), "night": (2, 2), "whole-day": (1, 0)}

@@ -6,12 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import price_of
 from stream.planning.prices import price_setter
+from tests.support.commands import tocsin
 from tests.support.planned import Alarm, Config
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ def test_what_sets_the_price_is_named(
     config, _ = priced(tmp_path, having, *tolerances)
     query = config.load(tmp_path).by_name["one"]
     found = price_setter(query, None)
-    assert found is not None
     assert found.comparisons == (query.texts[:sets] if isinstance(sets, int) else sets)
     own = price_of(query).epsilon
     asked = dict(zip(query.texts, query.aim.tolerances, strict=True))
@@ -93,5 +91,5 @@ def test_one_comparison_or_a_sum_of_losses_has_no_setter(
 def test_details_name_what_sets_the_price(tmp_path: Path) -> None:
     """One sentence a condition."""
     config, _ = priced(tmp_path, OR, 2, 5)
-    shown = CliRunner().invoke(main, ["plan", str(config.write(tmp_path)), "--details"]).stdout
+    shown = tocsin("plan", config.write(tmp_path), "--details").stdout
     assert "with tolerance 2 sets the cost; with tolerance 5 it would be 0.415" in shown

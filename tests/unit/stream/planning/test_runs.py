@@ -82,7 +82,7 @@ periods_tried = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(calendars, periods_tried, st.integers(0, 400), st.integers(1, 12))
 def test_runs_are_the_distinct_tuples_of_touched_periods(
     calendar: Calendar, period: Calendar, from_day: int, count: int
@@ -152,7 +152,6 @@ MIXES = {
 def run_windows(alarms: Alarms, since_ms: int, until_ms: int) -> Iterator[tuple[WindowKey, bool]]:
     """Yield all windows that touch a span in the fixed order, and whether each opens a run."""
     periods = alarms.budget.periods
-    assert periods is not None
     keys = []
     for query in alarms.by_name.values():
         found = touched_by_hand(query.calendar, periods, since_ms, until_ms)
@@ -185,7 +184,6 @@ def test_worst_case_counts_every_run_once(
     (plan,) = budget_plan(alarms, plans).scopes
     losses = losses_of(alarms, plans)
     calendar = alarms.budget.periods.calendar if alarms.budget.periods else None
-    assert calendar is not None
     worst = 0
     for month in (0, 69, 306):  # with the days on which clocks change
         first = calendar.first_starting_at(REFERENCE_MS + month * DAY_MS)
@@ -209,11 +207,9 @@ def test_runs_of_a_plan_that_fits_are_never_refused(tmp_path: Path, seed: int) -
     plans = plans_of(loaded := config.load(tmp_path))
     (full,) = budget_plan(loaded, plans).scopes
     wall = full.worst_units
-    assert wall is not None
     alarms = replace(config, epsilon_max=str(Fraction(wall, UNITS_PER_EPSILON))).load(tmp_path)
     assert budget_plan(alarms, plans).fits
     periods = alarms.budget.periods
-    assert periods is not None
     terms = {
         query.id: Svt.planned(query.condition, query.aim).terms
         for query in alarms.by_name.values()
@@ -257,13 +253,11 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
     assert [one.worst_units for one in looked.plan.alarms] == [whole, None]
     assert looked.plan.windows_fit == rounds
     assert f"about {rounds} windows" in looked.plan.suggestion
-    assert looked.refusal is not None
     assert (looked.refusal.alarm, looked.refusal.granted["b"]) == ("b", rounds)
     short = replace(mixed, epsilon_max="0.1").load(tmp_path)
     (plan,) = budget_plan(short).scopes
     refusal = outlook(short)[0].refusal
     assert (plan.fits, plan.windows_fit) == (False, 0)
-    assert refusal is not None
     assert refusal.granted == {"a": 0, "b": 0}
 
 

@@ -45,7 +45,7 @@ alarms:
 def test_a_third_of_the_threshold_is_the_most(tmp_path: Path, having: str, tolerance: int) -> None:
     """Also where it is a sum of several aggregates that has to reach it."""
     path = tmp_path / "alarms.yaml"
-    path.write_text(CONFIG.format(having=having), encoding="utf-8")
+    path.write_text(CONFIG.format(having=having))
     (query,) = load(path, environ={}).by_name.values()
     (name,) = query.condition.atoms
     assert useful_tolerance(query, name) == tolerance

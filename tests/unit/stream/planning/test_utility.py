@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.planning.detection import DetectionCurve
 from stream.planning.false_alarms import false_alarms, windows_in_a_week
 from stream.planning.shown import number, rate
 from stream.windows.calendars import FixedCalendar
 from stream.windows.schedule import Schedule
+from tests.support.commands import tocsin
 from tests.support.detection import ring_probability
 from tests.support.planned import Alarm, Config
 
@@ -61,9 +60,7 @@ def many(folder: Path, epsilon_max: str = "4") -> Path:
 
 def planned(path: Path) -> Alarms:
     """Return what a file means."""
-    report = examine(path, environ={})
-    assert report.alarms is not None, [str(error) for error in report.errors]
-    return report.alarms
+    return load(path, environ={})
 
 
 def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
@@ -71,7 +68,6 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
     alarms = loaded(tmp_path, crowd=CROWD)
     query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
-    assert found is not None
     rooms = len(query.domain)
     assert found.windows == 7 * 15
     assert found.week / 7 * 50 / rooms == pytest.approx(159.8, abs=0.05)
@@ -80,7 +76,6 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
     poisson = [exp(-8) * 8**k / factorial(k) for k in range(21)]
     by_hand = sum(p * q for p, q in zip(chances, poisson, strict=True)) * 750
     assert by_hand == pytest.approx(193.6, abs=0.05)
-    assert found.varying is not None
     assert found.varying / 7 * 50 / rooms == pytest.approx(by_hand, abs=1e-6)
     # A twin that takes the mean's own probability is 34 rings short.
     assert abs(found.week / 7 * 50 / rooms - by_hand) > 30
@@ -91,10 +86,8 @@ def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"}))
     query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
-    assert found is not None
     assert found.week == 0
     assert (ring_probability(query, 25) or 0) > 0.95
-    assert found.varying is not None
     assert 0 < found.varying < 100
 
 
@@ -103,7 +96,6 @@ def test_runs_ring_no_more_often_than_they_may(tmp_path: Path) -> None:
     busy = {"mechanism": "svt", "max_alarms": "2", "baseline": "19"}
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra=busy))
     found = false_alarms(DetectionCurve(alarms.by_name["crowd"]), alarms.budget)
-    assert found is not None
     assert found.week == 14
 
 
@@ -132,41 +124,10 @@ def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     alarms = planned(path)
     query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
-    assert found is not None
-    assert query.baseline is not None
     assert (query.baseline.min(), query.baseline.max()) == (2, 16)
     each = [ring_probability(query, count) or 0 for count in (8, 2, 16)]
     assert max(chance for _, chance in found.alike) == pytest.approx(max(each))
     assert found.week == pytest.approx(found.windows * sum(each))
-
-
-@pytest.mark.parametrize(
-    ("alarm", "said"),
-    [
-        (replace(CROWD, extra={"baseline": "⟦-1"}), "is never below 0"),
-        (
-            replace(CROWD, extra={"baseline": "⟦many"}),
-            "the baseline is `many` instead of a number or a table's value",
-        ),
-        (replace(CROWD, extra={"baseline": "⟦seats[room]"}), "`seats` is not a declared table"),
-        (replace(CROWD, extra={"baseline": "⟦1e30"}), "the baseline needs more than 60 bits"),
-        (
-            Alarm(having="COUNT(*) > 9 AND SUM(paid) > 9", tolerance="0", extra={"baseline": "⟦8"}),
-            "baseline needs a condition with one aggregate; this one has 2",
-        ),
-    ],
-)
-def test_a_wrong_usual_is_refused_where_it_stands(tmp_path: Path, alarm: Alarm, said: str) -> None:
-    """With line and column, and with what to write."""
-    path = Config({"one": alarm}).write(tmp_path)
-    text = path.read_text()
-    line = text[: text.index("⟦")].count("\n") + 1
-    column = len(text[: text.index("⟦")].rpartition("\n")[2]) + 1
-    path.write_text(text.replace("⟦", ""))
-    (error,) = examine(path, environ={}).errors
-    assert said in error.message
-    assert error.hint
-    assert (error.line, error.column) == (line, column)
 
 
 @pytest.mark.parametrize("epsilon_max", ["4", "400"])
@@ -175,7 +136,7 @@ def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
 ) -> None:
     """Only a name is longer; whatever kind of alarm, its figures stand on its line."""
     path = many(tmp_path, epsilon_max)
-    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout.splitlines()
+    shown = tocsin("plan", path).stdout.splitlines()
     rows = shown[next(at for at, line in enumerate(shown) if line.endswith("alarm")) + 1 :]
     names = list(planned(path).by_name)
     for row, name in zip(rows, names, strict=False):
@@ -187,8 +148,7 @@ def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
 def test_what_is_printed_is_what_is_computed(tmp_path: Path) -> None:
     """JSON has the same figures, in the order of the file, and curves begin where the law does."""
     path = many(tmp_path, "400")
-    result = CliRunner().invoke(main, ["plan", str(path), "--json"])
-    assert result.exit_code == 0, result.output
+    result = tocsin("plan", path, "--json", code=0)
     (budget,) = map(json.loads, result.stdout.splitlines())
     found = {one["alarm"]: one for one in budget["alarms"]}
     alarms = planned(path)
@@ -238,8 +198,6 @@ def test_days_without_windows_add_nothing(tmp_path: Path) -> None:
     """An alarm of weekdays costs five days of a week, and 261 of a year."""
     crowd = replace(CROWD, extra={"baseline": "8", "active": '"Mon-Fri 07:00-22:00"'})
     one = Config({"crowd": crowd}).look(tmp_path)
-    assert one.totals is not None
-    assert one.plan.worst_units is not None
     assert [one.totals.periods_week, one.totals.periods_year] == [5, 261]
     assert one.totals.week_units == 5 * one.plan.worst_units
 
@@ -249,12 +207,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Alarms]:
     """Return the page of all kinds of alarms."""
     folder = tmp_path_factory.mktemp("page")
     path, out = many(folder), folder / "plan.html"
-    result = CliRunner().invoke(main, ["plan", str(path), "--html", str(out)])
-    assert result.exit_code == 0, result.output
-    again = CliRunner().invoke(main, ["plan", str(path), "--html", str(out)])
-    assert again.exit_code == 2
+    tocsin("plan", path, "--html", out, code=0)
+    again = tocsin("plan", path, "--html", out, code=2)
     assert "--force" in again.stderr
-    return out.read_text(encoding="utf-8"), planned(path)
+    return out.read_text(), planned(path)
 
 
 def drawings(text: str) -> list[ET.Element]:

@@ -86,14 +86,14 @@ def configured(folder: Path, budget: str, *alarms: str) -> Path:
     head = HEAD.replace("SHOPS", ", ".join(SHOPS)).replace("CLASSES", ", ".join(CLASSES))
     head = head.replace("BUDGET", budget).replace("LEDGER", str(folder / "ledger.db"))
     path = folder / "alarms.yaml"
-    path.write_text(head + "".join(alarms), encoding="utf-8")
+    path.write_text(head + "".join(alarms))
     return path
 
 
 def sold(folder: Path) -> Path:
     """Write six hours of sales."""
     path = folder / "sales.jsonl"
-    path.write_text(sales(), encoding="utf-8")
+    path.write_text(sales())
     return path
 
 
@@ -187,6 +187,7 @@ def played(folder: Path, budget: str, *alarms: str) -> Played:
     return Played(loaded, counted(budget, alarms), {})
 
 
+HELD: Final = alarm("held", QUARTERS, 12, "tolerance: 3", "hold: 1h", by="shop")
 SAME: Final = {
     "one burst takes all alarms of the period": (USER.format(8), (BURST,)),
     "a hold keeps alarms for later": (USER.format(8), (BURST + "    hold: 1h\n",)),
@@ -195,10 +196,9 @@ SAME: Final = {
         EVENT.format("5"),
         (BURST.replace("{svt: {max_alarms: 4}}", "svt"),),
     ),
-    "a hold of single windows": (
-        USER.format(20),
-        (alarm("held", QUARTERS, 12, "tolerance: 3", "hold: 1h", by="shop"),),
-    ),
+    "a hold of single windows": (USER.format(20), (HELD,)),
+    "a hold of progressive windows": (USER.format(20), (HELD + "    mechanism: ppwlm\n",)),
+    "a hold of refined windows": (USER.format(20), (HELD + "    mechanism: dppwlm\n",)),
 }
 
 

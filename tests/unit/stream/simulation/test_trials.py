@@ -60,7 +60,6 @@ def test_measured_rates_of_tslm_are_its_exact_law() -> None:
         assert rate.of == 200 * np.count_nonzero(cells) > 10_000
         chances = probability[cells] if rings else 1 - probability[cells]
         error = np.sqrt((chances * (1 - chances)).mean() / rate.of)
-        assert rate.value is not None
         assert abs(rate.value - chances.mean()) < 6 * error
         low, high = rate.interval_at(0.999_999_9)
         assert low < chances.mean() < high

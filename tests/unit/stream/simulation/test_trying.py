@@ -53,7 +53,7 @@ SLIDING = """\
 def written(folder: Path, *alarms: str) -> Path:
     """Write a configuration of some alarms."""
     path = folder / "alarms.yaml"
-    path.write_text(CONFIG + "".join(alarms), encoding="utf-8")
+    path.write_text(CONFIG + "".join(alarms))
     return path
 
 
@@ -81,7 +81,7 @@ def events(folder: Path) -> Path:
         for minute in (20, 35, 50)
         for at in range(15)
     ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 
@@ -89,11 +89,11 @@ def simulated(folder: Path, path: Path, *options: str) -> dict[str, Any]:
     """Simulate, and return what the first alarm's JSON says."""
     out = folder / "out.json"
     ended = tocsin(
-        "simulate", str(path), "--replay", str(events(folder)), "--workers", "1",
-        "--json", str(out), "--force", *options,
-    )  # fmt: skip
-    assert ended.exit_code == 0, ended.output
-    (first, *_) = json.loads(out.read_text("utf-8"))["alarms"]
+        *("simulate", path, "--replay", events(folder), "--workers", "1", "--force"),
+        *("--json", out, *options),
+        code=0,
+    )
+    (first, *_) = json.loads(out.read_text())["alarms"]
     return {**first, "shown": ended.output}
 
 
@@ -112,7 +112,7 @@ def test_early_alarms_are_tried_with_their_delay(tmp_path: Path) -> None:
     assert rang + own["before"]["count"] + own["fnr"]["count"] == 6 * 200
     assert own["before"]["count"] > 0
     assert "6 windows of 4 steps" in one["shown"]
-    assert "too early %" in page.read_text("utf-8")
+    assert "too early %" in page.read_text()
 
 
 def test_what_does_not_look_at_steps_is_left_out_with_the_reason(tmp_path: Path) -> None:

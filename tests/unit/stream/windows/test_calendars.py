@@ -64,7 +64,7 @@ def day(zone: str, year: int, month: int, number: int) -> tuple[int, int]:
     return LocalCalendar(1, 1, zone).bounds(ms(year, month, number) // DAY_MS)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(CALENDARS),
     st.lists(
@@ -98,7 +98,6 @@ def test_vectors_agree_with_the_bounds_of_single_windows(
         assert calendar.bounds(int(still) - 1)[1] + grace_ms <= at
 
 
-@settings(deadline=None)
 @given(st.sampled_from(CALENDARS), st.lists(INT64, min_size=1, max_size=5))
 @example(CALENDARS[4], [-(2**63), 2**63 - 1])
 def test_hostile_times_are_read_as_the_nearest_valid_time(
@@ -113,7 +112,6 @@ def test_hostile_times_are_read_as_the_nearest_valid_time(
         assert found.tolist() == clipped.tolist()
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(CALENDARS),
     st.integers(0, 2**42) | st.integers(-(2**40), 100),
@@ -254,7 +252,7 @@ def test_a_schedule_that_never_fits_is_refused() -> None:
 
 
 @given(st.integers(-(2**33), 2**43), st.sampled_from([1, 5, 60, 400]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_next_active_skips_nothing(time_ms: int, minutes: int) -> None:
     """Between an index and its next active one, no window is active."""
     schedule = Schedule.parse("Mon-Tue 07:00-07:30, Tue 22:00-02:00, Sat 09:00-17:00", "Asia/Tokyo")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +63,7 @@ def test_a_skipped_day_has_no_interval() -> None:
     assert schedule.next_start(missing - HOUR_MS) == ms(2012, 1, 5, 18)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["Mon-Fri 07:00-22:00", "sun 22:00-06:00", "Sat 22:00-06:00, Sun 02:00-03:30"]),
     st.sampled_from(["UTC", "Asia/Tokyo", "America/New_York"]),
@@ -91,24 +90,3 @@ def test_active_is_what_the_wall_clock_says(
     assert inside(upcoming)
     assert (upcoming == start_ms) == inside(start_ms)
     assert not any(inside(at) for at in range(start_ms, upcoming, 7 * MINUTE_MS))
-
-
-@pytest.mark.parametrize(
-    ("text", "zone", "message"),
-    [
-        ("", "UTC", "'' is not an interval"),
-        ("Mon 7-22", "UTC", "'Mon 7-22' is not an interval"),
-        ("Mon 07:00-22:00,", "UTC", "'' is not an interval"),
-        ("07:00-22:00", "UTC", "'07:00-22:00' is not an interval .* as in 'Mon-Fri 07:00-22:00"),
-        ("Montag 07:00-22:00", "UTC", "'Montag' .* is not one of Mon, Tue"),
-        ("Mon 07:00-24:01", "UTC", "'24:01' .* is not a time"),
-        ("Mon 07:60-08:00", "UTC", "'07:60' .* is not a time"),
-        ("Mon 24:00-06:00", "UTC", "starts at 24:00"),
-        ("Mon 07:00-07:00", "UTC", "is empty; a whole day is 00:00-24:00"),
-        ("Mon 07:00-22:00", "Berlin", "unknown time zone 'Berlin'"),
-    ],
-)
-def test_what_cannot_be_read_is_explained(text: str, zone: str, message: str) -> None:
-    """A schedule that means nothing raises ValueError with what to write instead."""
-    with pytest.raises(ValueError, match=message):
-        Schedule.parse(text, zone)

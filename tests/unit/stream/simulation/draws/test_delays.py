@@ -14,7 +14,6 @@ from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
 from operators.noise.source import NoiseSource
 from operators.registry import create
-from operators.single.looks import EarlyAlarms
 from stream.model.alarms import Budget
 from stream.simulation.draws.delays import Delays
 from stream.simulation.draws.truth import first_held
@@ -90,7 +89,6 @@ def measured(mechanism: str) -> tuple[Delays, list[float], int]:
     assert tally.true == runs
     assert tally.missed + tally.delays.before + tally.delays.fired == runs
     operator = create(mechanism, condition(1), aim)
-    assert isinstance(operator, EarlyAlarms)
     law = operator.first_rings(0, np.array(COURSE, np.int64).reshape(LOOKS, 1).T).tolist()
     return tally.delays, law, runs
 
