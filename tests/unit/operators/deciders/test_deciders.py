@@ -409,7 +409,7 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path, aggregate):
     (note,) = [each for each in report.notes if "threshold at delta" in each.message]
     (warning,) = [each for each in report.warnings if "the band is narrow" in each.message]
     said = re.search(r"threshold at delta = 0.05 is ([\d.]+);", note.message)
-    warned = re.search(r"false alarms only from a tau of ([\d.]+) on", warning.message)
+    warned = re.search(r"or less only with a tau of ([\d.]+) or more", warning.message)
     assert said is not None
     assert said[1] == warned[1]
     assert "tau = 2 is below it" in note.message
