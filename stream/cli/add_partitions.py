@@ -34,21 +34,21 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
     "--partitions",
     type=click.IntRange(2),
     required=True,
-    help="Of the feed's topic afterwards, those that it has among them.",
+    help="Total partitions of the feed's topic afterwards.",
 )
 @click.option(
     "--settle",
     metavar="DURATION",
     default=f"{SETTLE_MS // 60_000}m",
     show_default=True,
-    help="How long sensors may take to learn of new partitions, and what they sent to arrive.",
+    help="How long sensors may take to learn of new partitions and deliver what they sent.",
 )
 @YES
 def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: bool) -> None:
     """Give FEED more partitions, under the same ledger and budget.
 
-    Windows that may have events of before and after are denied as repartitioned, uncharged; all
-    others are decided. Workers may run. Stopped at any point, it goes on when it is run again.
+    Windows that may have events of before and after are denied as repartitioned, at no cost; all
+    others are decided. Workers may run. If it is interrupted, run it again.
     """
     alarms = load_alarms(file, quiet=True)
     settle_ms = _duration(settle)

@@ -70,42 +70,42 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
 @click.option("--from-topic", metavar="TOPIC", help="Read the last events of this topic.")
 @_options(
     {
-        "bootstrap": ("HOST:PORT", "Where Kafka is."),
-        "topic": ("TEXT", "That the feed is read from."),
-        "time": ("FIELD", "With the time of an event."),
-        "unit": ("FIELD", "With the id of the person an event belongs to."),
-        "group-by": ("FIELD,...", "Whose values are watched, each by itself."),
+        "bootstrap": ("HOST:PORT", "Kafka broker."),
+        "topic": ("TEXT", "The feed's Kafka topic."),
+        "time": ("FIELD", "Field with the event time."),
+        "unit": ("FIELD", "Field with the id of the person."),
+        "group-by": ("FIELD,...", "Fields to group by: one alarm state per value."),
     }
 )
 @click.option(
     "--values",
     metavar="[FIELD=]A,B,...|FILE",
     multiple=True,
-    help="Of such a field: public, and all there are.",
+    help="All values of such a field; they are public.",
 )
 @click.option(
     "--domain-from-sample",
     is_flag=True,
-    help="Take the values from the sample; you say that they are public knowledge.",
+    help="Take the values from the sample: this declares them public.",
 )
 @_options(
     {
-        "amount": ("FIELD", "That is added up (shop)."),
-        "clip": (_WHOLE, "What one amount counts at most (shop)."),
-        "threshold": (_WHOLE, "The alarm is for more than this."),
-        "baseline": (click.IntRange(min=0), "What is there on an ordinary day."),
+        "amount": ("FIELD", "Field to add up (shop)."),
+        "clip": (_WHOLE, "Largest amount counted per event (shop)."),
+        "threshold": (_WHOLE, "Fire above this."),
+        "baseline": (click.IntRange(min=0), "Aggregate of an ordinary window."),
         "window": ("DURATION", "Length of a window: 15m, 1h, 1d."),
-        "slide": ("DURATION", "Let windows slide by this: any 15 minutes."),
-        "active": ("SCHEDULE", '"Mon-Fri 07:00-22:00"; "always".'),
-        "timezone": ("ZONE", "Of days and schedules: Europe/Athens."),
-        "max-groups": (_WHOLE, "In how many groups a person counts in a window."),
-        "max-events": (_WHOLE, "How many events of a person count in each."),
+        "slide": ("DURATION", "Step of sliding windows: 15m."),
+        "active": ("SCHEDULE", 'When to decide windows, as "Mon-Fri 07:00-22:00" or "always".'),
+        "timezone": ("ZONE", "Time zone of days and schedules: Europe/Athens."),
+        "max-groups": (_WHOLE, "Groups of a window in which a person counts."),
+        "max-events": (_WHOLE, "Events of a person that count in each group."),
         "epsilon": ("NUMBER", "Privacy budget of a period, or of an event."),
-        "period": ("DURATION", "After which a person's budget is renewed."),
+        "period": ("DURATION", "Time after which a person's budget is renewed."),
         "max-fnr": ("RATE", "How often a true alarm may be missed (0.05)."),
-        "false-alarms": ("RATE", 'How many are tolerated ("1 per week").'),
+        "false-alarms": ("RATE", 'False alarms tolerated, as "1 per week".'),
         "max-delay": ("DURATION", "From when it is due until it is published."),
-        "episodes": (_WHOLE, "How many a budget period has to carry."),
+        "episodes": (_WHOLE, "Episodes that a budget period must cover."),
         "since": ("DAY", "First day that a replay decides (2025-03-03)."),
         "until": ("DAY", "The day after the last one of a replay."),
     }
@@ -126,7 +126,7 @@ def init(
     """Write a configuration from a template, with events to try it on.
 
     DIRECTORY gets alarms.yaml with its lock, the values that are watched, made-up events, and tests
-    of the alarm. Options say what is otherwise than in the template.
+    of the alarm. Options override the template.
     """
     if existing is not None:
         _write_dry_run(existing, force=force)
@@ -252,8 +252,8 @@ def _tell_files(directory: Path, filled: FilledTemplate, events: MadeUp) -> None
     file, sample = directory / CONFIGURATION, directory / SAMPLE
     due = moment_text(events.since_ms, answers.timezone)
     written = {
-        CONFIGURATION: "what is wanted of the alarm, with comments",
-        LOCK: "how it is had: commit it with the file",
+        CONFIGURATION: "the requirements of the alarm, with comments",
+        LOCK: "its resolved settings: commit it with the file",
         **{
             answers.values_file(name): f"the values of {name}, {len(values)} in all"
             for name, values in zip(answers.group_by, answers.values, strict=True)

@@ -64,17 +64,21 @@ _PRIVATE = (
 @click.option(
     "--since",
     metavar=TIME,
-    help="Windows from here on, by the clocks of `timezone`; default: the history's.",
+    help="First window start, by the clocks of `timezone`; default: the start of the history.",
 )
-@click.option("--until", metavar=TIME, help="Windows that end by then; default: the same.")
+@click.option(
+    "--until", metavar=TIME, help="Only windows that end by then; default: the end of the history."
+)
 @LIMIT
 @click.option("--true-only", is_flag=True, help="Only where the condition holds.")
 @click.option(
     "--group", "groups", multiple=True, metavar="VALUE", help="Only this group; repeatable."
 )
-@click.option("--summary", is_flag=True, help="A line a group instead of one a group and window.")
+@click.option("--summary", is_flag=True, help="One line per group.")
 @click.option("--all", "every", is_flag=True, help="Show every line, however many there are.")
-@click.option("--json", "as_json", is_flag=True, help="Cells, windows and feeds, one a line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Groups, windows and feeds as JSON, one per line."
+)
 def inspect(
     file: Path,
     replayed: tuple[str, ...],
@@ -90,7 +94,7 @@ def inspect(
     every: bool,
     as_json: bool,
 ) -> None:
-    """Show what alarms count, exactly: every window, and what is left out of it.
+    """Show what alarms count, exactly: every window, and what is dropped.
 
     Reads the files, opens no ledger, charges and releases nothing. What it prints and
     writes is private data: for the custodian only.

@@ -64,7 +64,7 @@ _CONNECT_S = 30.0
 @click.argument("file", type=FILE)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
-    """Show the ledger of a configuration, or settle what it refuses.
+    """Show or maintain the ledger of a configuration.
 
     FILE is the configuration; the command follows: tocsin ledger FILE status.
     """
@@ -121,25 +121,24 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
     "checkpoints",
     multiple=True,
     metavar="NUMBER:HASH",
-    help="An entry that was noted elsewhere, as status and verify show it; repeatable.",
+    help="A checkpoint noted elsewhere, as status and verify print it; repeatable.",
 )
 @click.option(
     "--since",
     "trusted",
     metavar="NUMBER:HASH",
-    help="A noted entry that is trusted with all that came before it: only what came after is "
-    "read.",
+    help="A trusted checkpoint: read only later entries.",
 )
 @click.option(
     "--archive",
     "folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIRECTORY",
-    help="Where entries were moved to: they are read from there, too.",
+    help="Folder of archived entries: read them too.",
 )
 @published("What `tocsin run --json` printed: compared with what was decided; repeatable.")
 @click.option(
-    "--topics", is_flag=True, help="Compare the topics of what left with what was decided."
+    "--topics", is_flag=True, help="Compare the published topics with the ledger's decisions."
 )
 @click.pass_obj
 def verify(
@@ -243,11 +242,11 @@ def export(alarms: Alarms) -> None:
 
 
 @ledger.command()
-@click.option("--alarm", metavar="ALARM", help="Leave out what is about other alarms.")
+@click.option("--alarm", metavar="ALARM", help="Only entries of this alarm.")
 @click.option(
     "--since",
     metavar=TIME,
-    help="Only what is about windows that end after it, by the clocks of `timezone` without an "
+    help="Only entries of windows that end after it, by the clocks of `timezone` without an "
     "offset. Default: all.",
 )
 @configured
@@ -282,15 +281,15 @@ def remove_alarm(alarms: Alarms, alarm: str, *, yes: bool) -> None:
             others = (name for name in known if name not in alarms.running)
             raise LedgerError(
                 f"there is no alarm {alarm!r} in the ledger",
-                hint=f"removed alarms are: {', '.join(others) or 'none'}",
+                hint=f"alarms that can be removed: {', '.join(others) or 'none'}",
             )
         if known[alarm].removed:
             click.echo(f"{alarm}: removed already")
             return
         if known[alarm].unpublished:
             note(
-                f"{known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
-                "never will without it in a configuration, and nothing after them is archived"
+                f"{known[alarm].unpublished} decision(s) of {alarm!r} are not published. Without "
+                "the alarm in a configuration they never are, and later entries are not archived"
             )
         agreed(f"remove {alarm!r} from budget {known[alarm].scope!r} for good?", yes=yes)
         opened.pins.remove_alarm(alarm)
@@ -318,7 +317,7 @@ def backup(alarms: Alarms, path: Path) -> None:
 def apply(alarms: Alarms) -> None:
     """Apply the changed configuration from the next window boundary of every changed alarm.
 
-    Windows that began before are denied, uncharged. Stop all workers first.
+    Windows that began before the change are denied at no cost. Stop all workers first.
     """
     with _opened_ledger(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
@@ -367,10 +366,11 @@ ledger.add_command(reset_clock)
 )
 @configured
 def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
-    """Move entries of the past to a Parquet file in DIRECTORY, out of the ledger: no total changes.
+    """Move old entries from the ledger to a Parquet file in DIRECTORY; totals stay the same.
 
-    Those go which nothing asks for any more; no window that is not decided by then may still be.
-    Run it again where it was stopped. Keep DIRECTORY from analysts, as the ledger itself.
+    Only entries that no later decision needs are moved; undecided windows that end before the
+    limit can then only be denied. Run it again if it was interrupted. Keep DIRECTORY from analysts,
+    like the ledger.
     """
     now_ms = wall_clock_ms()
     before_ms = (

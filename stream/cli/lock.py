@@ -29,8 +29,8 @@ __all__ = ["lock"]
 def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -> None:
     """Resolve what FILE leaves open, and write it to its lock.
 
-    Entries that are not stale are kept, but for those of every ALARM that is named. Ends with 3
-    where an alarm cannot be had as it is wanted, and says what would have to change.
+    Keeps entries that are not stale, except those of each ALARM given. Exit code 3: an alarm cannot
+    meet its requirements; the output lists what to change.
     """
     if check:
         report = _read(examine(file, environ=os.environ))
@@ -70,10 +70,10 @@ def _write(target: Path, text: str) -> None:
 def _tell_unmet(unmet: tuple[Solved, ...]) -> None:
     """Say of alarms that cannot be had what would have to change, on standard error."""
     for one in unmet:
-        why = one.why or "nothing keeps all that is wanted of it"
+        why = one.why or "no setting meets all of its requirements"
         click.echo(f"{one.alarm.id}: {why}", err=True)
         for change in one.changes:
-            click.echo(f"  it would with {change.text}", err=True)
+            click.echo(f"  it would meet them with {change.text}", err=True)
 
 
 def _read(report: Report) -> Report:

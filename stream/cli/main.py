@@ -34,11 +34,11 @@ _SECTIONS: Final = {
     },
     "Observe": {
         "watch": "Follow the alarms on Kafka, and the windows that were denied, until stopped.",
-        "inspect": "Show what alarms count, exactly: every window, and what is left out of it.",
+        "inspect": "Show what alarms count, exactly: every window, and what is dropped.",
         "export": "Write a feed's topic to a Parquet file of events, for replays and simulations.",
     },
     "Operate": {
-        "ledger": "Show the ledger of a configuration, or settle what it refuses.",
+        "ledger": "Show or maintain the ledger of a configuration.",
         "schema": "Print the JSON Schema of configurations, for editors.",
     },
 }

@@ -22,7 +22,7 @@ __all__ = ["notify"]
 @click.option(
     "--from-beginning",
     is_flag=True,
-    help="A group that has delivered nothing yet begins with the oldest records kept.",
+    help="A group without deliveries starts with the oldest records.",
 )
 def notify(file: Path, *, from_beginning: bool) -> None:
     """Send alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped.

@@ -35,17 +35,19 @@ TIME: Final = "TIME"
 """What an option that takes an instant calls it in its help."""
 
 _WRITE: Final = "write 2025-03-03, 2025-03-03T08:00 or, with an offset, 2025-03-03T08:00+01:00"
-JSON_LINES: Final = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+JSON_LINES: Final = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object per line."
+)
 YES: Final = click.option("--yes", is_flag=True, help="Do not ask.")
 ALARMS: Final = click.option(
     "--alarm",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this one; repeatable.",
+    help="Only this alarm; repeatable.",
 )
 LIMIT: Final = click.option(
-    "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
+    "--limit", type=click.IntRange(1), metavar="WINDOWS", help="At most so many windows per alarm."
 )
 
 

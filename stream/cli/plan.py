@@ -29,13 +29,13 @@ __all__ = ["plan"]
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
 @JSON_LINES
-@click.option("--details", is_flag=True, help="Say how these figures come about, too.")
+@click.option("--details", is_flag=True, help="Also explain the figures.")
 @click.option(
     "--html",
     "page",
     type=FILE,
     metavar="PATH",
-    help="Draw it on a page, too.",
+    help="Also draw it on an HTML page.",
 )
 @click.option("--force", is_flag=True, help="Replace the page if it exists.")
 def plan(
@@ -43,8 +43,8 @@ def plan(
 ) -> None:
     """Plan a configuration: its cost and its utility, before any data is read.
 
-    What a file leaves open, and its lock does not say, is resolved for this plan alone. Ends with 3
-    where an alarm cannot be had as it is wanted.
+    What a file leaves open, and its lock does not say, is resolved for this plan alone. Exit
+    code 3: an alarm cannot meet its requirements; the output lists what to change.
     """
     several = len(files) > 1
     if page is not None:

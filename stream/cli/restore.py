@@ -29,7 +29,7 @@ _FORGET = click.option(
     "--forget-what-is-gone",
     "forget",
     is_flag=True,
-    help="Go on also where the topic has lost a part: what was lost then is not counted.",
+    help="Continue although the topic lost records: what they cost is not charged.",
 )
 
 
@@ -81,8 +81,8 @@ def take_ownership(
 ) -> None:
     """Take ownership of the feeds from another ledger, with all that it spent on them.
 
-    For a ledger that was lost, or is given up. Stop whoever works with it first: what leaves it
-    meanwhile is not charged. Of files, --published says what it spent.
+    For a ledger that was lost, or is given up. Stop its workers first: decisions that they publish
+    meanwhile are not charged. For files, give its output with --published.
     """
     with open_ledger(alarms) as opened:
         if replayed:
@@ -160,7 +160,7 @@ def reset_clock(alarms: Alarms, *, yes: bool) -> None:
         agreed(f"is it {now} now, by a clock you trust?", yes=yes)
         before_ms, now_ms = opened.upkeep.reset_clock()
     before, now = (moment_text(at_ms, alarms.timezone) for at_ms in (before_ms, now_ms))
-    click.echo(f"the mark stood at {before}, and stands at {now}")
+    click.echo(f"the ledger's clock: {before} -> {now}")
 
 
 def _from_kafka(alarms: Alarms, opened: Ledger, *, forget: bool) -> tuple[int, int]:

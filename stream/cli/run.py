@@ -42,8 +42,8 @@ __all__ = ["run"]
 
 _EARLIER_SHOWN = 2_000
 _FRESH = (
-    "this ledger is new: it knows of nothing that was spent on these events before, and what "
-    "another ledger spent or will spend on them adds to it"
+    "this ledger is new: what other ledgers charged, or will charge, for these events is not "
+    "counted here and adds up"
 )
 
 _DRY = (
@@ -52,8 +52,8 @@ _DRY = (
 )
 
 _UNCLAIMED = (
-    "is in a folder where this user cannot write, so nothing beside it can say which ledger holds "
-    "it: a replay into another one would not be noticed"
+    "is in a folder where this user cannot write, so no file beside it can record the owner: a "
+    "replay into another ledger would not be refused"
 )
 
 
@@ -61,7 +61,10 @@ _UNCLAIMED = (
 @click.argument("file", type=FILE)
 @given_files("Replay Parquet, CSV or JSON lines instead of reading Kafka.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Decisions, alarms and released counts, one a line."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print decisions, alarms and released counts as JSON, one per line.",
 )
 @click.option(
     "--custodian-report",
@@ -71,7 +74,7 @@ _UNCLAIMED = (
 @click.option(
     "--accept-drops",
     is_flag=True,
-    help="Decide a replay's windows also where hardly any of its events can be used.",
+    help="Replay even if most events cannot be used.",
 )
 @click.option(
     "--dry-run",
@@ -82,7 +85,7 @@ _UNCLAIMED = (
 @click.option(
     "--log-format",
     type=click.Choice([form.value for form in Form]),
-    help="Of a worker's log, whatever the configuration says.",
+    help="Format of a worker's log; overrides the configuration.",
 )
 def run(
     file: Path,
@@ -96,7 +99,9 @@ def run(
     log_format: str | None,
 ) -> None:
     """Run an alarm worker on Kafka, or replay files."""
-    _refuse((more and not replayed, "files are given after --replay"))
+    _refuse(
+        (more and not replayed, "write --replay before the files: tocsin run FILE --replay PATH")
+    )
     alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
@@ -108,7 +113,7 @@ def run(
         for sentence in starving(alarms, planned):
             note(sentence)
     if replayed:
-        _refuse((log_format, "a replay has no log; a worker has one"))
+        _refuse((log_format, "--log-format has no effect with --replay; remove it"))
         files = paths_by_feed(alarms, (*replayed, *more))
         read = survey(alarms, files)
         if not accept_drops:

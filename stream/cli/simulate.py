@@ -73,12 +73,15 @@ def _mechanism(text: str) -> str | None:
 @click.argument("file", type=FILE)
 @given_files("History: Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
-@click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
+@click.option(
+    "--runs", type=click.IntRange(1), default=100, show_default=True, help="Replays per setting."
+)
 @click.option(
     "--mechanisms",
     metavar="NAMES",
     callback=_listed(f"one or more of {', '.join(KNOWN)}", _mechanism),
-    help=f"Also with these instead: {','.join(KNOWN)}. {','.join(BASELINES)} is a baseline.",
+    help=f"Also simulate these mechanisms: {','.join(KNOWN)}; {','.join(BASELINES)} is for "
+    "comparison only.",
 )
 @click.option(
     "--tolerance-factors",
@@ -98,7 +101,7 @@ def _mechanism(text: str) -> str | None:
     "--workers",
     type=click.IntRange(1),
     show_default="one per processor, where that pays",
-    help="Processes.",
+    help="Number of processes.",
 )
 @LIMIT
 @click.option("--json", "json_file", type=FILE, metavar="PATH", help="Write the results here.")

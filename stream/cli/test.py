@@ -49,8 +49,8 @@ def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
     """Try alarms on made-up counts or events: do they fire as expected?
 
     FILE names a configuration, what goes into its alarms, and how likely they are to fire. No
-    ledger is opened and nothing is spent. What is shown holds exact counts of what went in: make
-    it up. Ends with 1 where a test fails.
+    ledger is opened and nothing is spent. The output shows exact counts: use made-up data only.
+    Ends with 1 where a test fails.
     """
     tried: Counter[str] = Counter()
     for path in files:

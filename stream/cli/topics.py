@@ -38,7 +38,7 @@ def check(file: Path) -> None:
     type=click.IntRange(1),
     default=_PARTITIONS,
     show_default=True,
-    help="Of new feed topics.",
+    help="Partitions of new feed topics.",
 )
 def create(file: Path, partitions: int) -> None:
     """Create the topics that are missing, and check all; a topic that exists is not changed."""

@@ -262,7 +262,7 @@ def _marks(model: FeedModel, findings: Findings) -> bytes | None:
         return None
     key = model.watermarks.key.encode()
     if len(key) < _SHORTEST_KEY:
-        hint = "write 16 random characters or more: who knows the key can close windows early"
+        hint = "write 16 random characters or more: anyone who knows it can close windows early"
         findings.wrong(("watermarks", "key"), "the key is shorter than 16 bytes", hint)
     return key
 

@@ -209,7 +209,7 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
         if alarm.max_age_ms <= needed_ms:
             findings.warn(
                 ("alarms", alarm.id, "timing", "max_age"),
-                f"max_age is shorter than grace and {timeout} of `{last.id}`: windows may be denied"
+                f"max_age is shorter than grace + {timeout} of `{last.id}`: windows may be denied"
                 " as too_old while they wait",
                 f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",
             )
@@ -220,7 +220,9 @@ def zone_of(name: str, findings: Findings) -> ZoneInfo:
     try:
         return load_zone(name)
     except ValueError:
-        near = closest(name, available_timezones())
+        near = closest(
+            name, (zone for zone in available_timezones() if "/" in zone or zone == "UTC")
+        )
         hint = near if near.startswith("did") else "write an IANA name, as Europe/Berlin or UTC"
         findings.wrong(("timezone",), "unknown time zone", hint)
         return load_zone("UTC")

@@ -233,10 +233,10 @@ def _topic(value: Any) -> str:
     return text
 
 
-def _exact(value: Any) -> Fraction:
+def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
     text, found = _number(value)
     if found is None:
-        hint = "write a number, as 0.05 or 1/20"
+        hint = f"write {example}"
         percent = number(text.removesuffix("%")) if text.endswith("%") else None
         if percent is not None:
             hint = f"write {decimal(percent / 100)}"
@@ -260,7 +260,7 @@ def _number(value: Any) -> tuple[str, Fraction | None]:
 
 def whole_of(value: Any) -> int:
     """Return a whole number."""
-    found = _exact(value)
+    found = _exact(value, example="a whole number, as 10")
     if found.denominator != 1:
         raise wrong(f"{shown(value)} is not a whole number", f"write {round(found)}")
     return int(found)

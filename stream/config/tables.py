@@ -123,7 +123,7 @@ def values_of(
         try:
             value = canonical(text, kind)
         except ValueError as error:
-            hint = "remove it, or declare the field as string"
+            hint = "write one number in digits, as 1000, or declare the field as string"
             if kind is FieldType.STRING:
                 hint = "write another value here and in the events"
             errors.append(place.error(f"`{text[:40]}` {error}", hint))

@@ -74,7 +74,7 @@ def replay(
     writer = _Writer(alarms, feed, partitions, source, progress)
     with reaching(
         "the replay stopped, and what was committed stays",
-        "run the same command again: it goes on behind the last mark",
+        "run the same command again: it continues after the last watermark",
     ):
         return asyncio.run(writer.run())
 

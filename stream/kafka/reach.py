@@ -85,10 +85,10 @@ def _look(address: str, security: Mapping[str, str]) -> _Found:
         return _Found("the host is not known", "correct kafka.bootstrap, or DNS", passing=True)
     except ConnectionRefusedError:
         hint = "start the broker, or correct kafka.bootstrap"
-        return _Found("nobody listens there", hint, passing=True)
+        return _Found("connection refused", hint, passing=True)
     except (OSError, ValueError, struct.error):
         return _Found(
-            f"what listens there does not speak Kafka over {'TLS' if encrypted else 'plain TCP'}",
+            f"no Kafka answer over {'TLS' if encrypted else 'plain TCP'}",
             "correct kafka.bootstrap or kafka.security; restart a broker that hangs",
             passing=True,
         )

@@ -27,7 +27,7 @@ _EARLY_MS: Final = 31_536_000_000  # 1971: seconds since 1970 read as millisecon
 REMEDIES: Final[Mapping[str, str]] = {
     "create_time": "the topic needs message.timestamp.type=LogAppendTime",
     "undecodable": "each line is one JSON object, or as many cells of CSV as the header has",
-    "unmarked": "the feed's writer of marks did not run",
+    "unmarked": "no watermark covers it: start the feed's writer of watermarks",
     "wrong_type": "write the value as the feed declares it, or correct the declaration",
     "too_long": f"no declared string is longer than {MAX_STRING_BYTES} bytes",
     "not_finite": "leave the field out where there is no number",
@@ -37,7 +37,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "out_of_domain": "correct the domain, or the values",
     "bad_value": "the field that the alarm adds up is missing",
     "early": "dated after it was appended: does the sensor's clock or time zone run ahead?",
-    "late": "appended after its windows were cut: raise `grace`, or look at the sensor's clock",
+    "late": "appended after its windows had closed: raise `grace`, or check the sensor's clock",
 }
 """What to do about rows that are dropped, by reason."""
 

@@ -303,16 +303,16 @@ class BandReader(GivenBand):
             decimal(least * self._resolution),
             "write a larger tau, or a larger epsilon",
         )
-        reached = f"from a tau of {distance} on"
+        reached = f"with a tau of {distance} or more"
         if isinstance(decider.tau, Relative):
             least_reference = decider.tau.reached_from(least) * self._resolution
-            reached = f"from a reference of {decimal(least_reference)} on"
+            reached = f"with a reference of {decimal(least_reference)} or more"
         if least >= _FARTHEST:
             reached, hint = "with a larger epsilon", "write a larger epsilon"
         self.findings.warn(
             "sql",
-            f"the band is narrow: at the reference, {decider.name} has at most"
-            f" {float(self.model.max_fnr):g} false alarms only {reached}",
+            f"the band is narrow: at the reference, {decider.name} fires with probability"
+            f" {float(self.model.max_fnr):g} or less only {reached}",
             hint,
             offset=self.asked.tau_offset,
         )
@@ -320,14 +320,17 @@ class BandReader(GivenBand):
     def _warn_of_misses(self, decider: Decider, tau: int | None) -> None:
         """Say where a decider keeps max_fnr, if not everywhere outside its band."""
         promised = f"max_fnr {decimal(self.model.max_fnr)}"
-        message = f"it is not known where {decider.name} keeps {promised}"
+        message = f"it is not known at which distance {decider.name} keeps {promised}"
         if isinstance(decider, LaplaceBand | ExponentialBand) and tau is not None:
             kept = kept_from(decider, float(self.model.max_fnr), tau)
             message = f"{decider.name} keeps {promised} nowhere"
             if kept is not None:
                 distance = decimal(kept * self._resolution)
-                message = f"{decider.name} keeps {promised} only from a distance of {distance} on"
+                message = (
+                    f"{decider.name} keeps {promised} only at a distance of {distance} or more from"
+                )
+                message += " the reference"
                 if isinstance(decider.tau, Relative):
-                    message += " at the smallest reference"
+                    message += ", where that is the smallest"
         hint = "write decider: tight, which keeps it everywhere outside the band"
         self.findings.warn(self._at_decider, message, hint)

@@ -71,7 +71,9 @@ def _of_search(
     lacks = [key for key in ("baseline", "false_alarms") if getattr(model, key) is None]
     if left_open is not None and lacks:
         message = f"`tocsin lock` needs {' and '.join(lacks)} to choose the missing keys"
-        hint = "write baseline: 60 and false_alarms: 1 per week, or a mechanism and a tolerance"
+        examples = {"baseline": "baseline: 60", "false_alarms": "false_alarms: 1 per week"}
+        hint = f"write {' and '.join(examples[key] for key in lacks)}; or a mechanism and a"
+        hint += " tolerance, without max_delay and false_alarms"
         yield (), message, hint
     if left_open and budget.gaussian is not None:
         what = f"`tocsin lock` cannot choose {' and '.join(left_open)} with privacy: gdp"
@@ -82,7 +84,7 @@ def _of_rates(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iter
     """Yield rates that no mechanism keeps, and what a bound on false alarms excludes."""
     how, first = model.mechanism, model.mechanism.at("bounded_error")
     if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
-        message = "max_fnr and max_fpr add up to 1 or more, which a coin would meet"
+        message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
         at = "max_fnr" if how.max_fpr is None else how.at("max_fpr")
         yield at, message, "write smaller probabilities, as 0.05"
     if how.bounded_error == "fnr":

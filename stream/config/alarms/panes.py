@@ -24,6 +24,7 @@ from operators.conditions.condition import Condition
 from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, mechanism_of
 from operators.single.pure import gaussian_units
+from stream.config.schema.document import duration
 from stream.model.fingerprints import definition, fingerprint
 from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -277,8 +278,8 @@ def _obstacles(alarm: Alarm, alarms: Alarms) -> Iterator[tuple[str | Loc, str, s
         )
     pane = pane_of(calendar)
     if _too_fine(pane, publish_interval_ms):
-        why = f"panes of {pane.lengths[0]} ms are shorter than publish_interval"
-        yield "sql", why, f"start and end windows at multiples of {publish_interval_ms} ms"
+        why = f"panes of {duration(pane.lengths[0])} are shorter than publish_interval"
+        yield "sql", why, f"start and end windows at multiples of {duration(publish_interval_ms)}"
     try:
         _units(alarm, pane)
     except ConfigError as error:

@@ -242,12 +242,12 @@ def _offsets(clipped: AggregateSpec, thresholds: Sequence[Fraction]) -> Aggregat
         scale = lcm(scale, threshold.denominator)
         if scale > LARGEST_SCALE:
             raise ValueError(
-                f"an average's thresholds split a resolution into at most {LARGEST_SCALE} parts"
+                "the threshold of AVG has too many decimals for the field's resolution"
             )
     pivots = _integers(scale * threshold for threshold in thresholds)
     weights = replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)
     if weights.largest >= LARGEST_STATISTIC:
-        raise ValueError("an average's weights lie within 62 bits")
+        raise ValueError("the threshold of AVG needs more than 62 bits")
     return weights
 
 
@@ -274,5 +274,5 @@ def _first_integers(thresholds: Sequence[Fraction], *, strict: bool) -> NDArray[
 def _integers(values: Iterable[int | Fraction]) -> NDArray[np.int64]:
     whole = [int(value) for value in values]
     if not whole or max(map(abs, whole)) >= LARGEST_STATISTIC:
-        raise ValueError("there is a threshold, and thresholds lie within 62 bits")
+        raise ValueError("the threshold needs more than 62 bits")
     return np.array(whole, dtype=np.int64)

@@ -241,7 +241,7 @@ class ThresholdReader:
 def as_for(domain: Domain, cell: int) -> str:
     """Return which group is one example, in parentheses; "" where there are no fields."""
     named = ", ".join(f"{name} = {value}" for name, value in domain.group(cell).items())
-    return f" (as for {named})" if named else ""
+    return f" (for example for {named})" if named else ""
 
 
 def in_steps(
@@ -261,6 +261,8 @@ def in_steps(
     """
     steps, hint = whole_steps(number, unit)
     if hint:
+        if what == "tau" and number < unit:  # below it is 0, which is no half-width
+            hint = f"write {decimal(unit)} or more"
         message = f"the {what} of a count is a whole number, not {decimal(number)}"
         if of:
             message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"

@@ -15,6 +15,7 @@ from operators.conditions.score import score_of
 from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, OFFERED, mechanism_of, price
 from stream.config.alarms.reduction import Function
+from stream.config.schema.document import duration
 from stream.model.contributions import article, contribution_rule, plural, window_noun
 from stream.model.feeds import Clock
 from stream.model.holds import shown_falsely
@@ -70,7 +71,7 @@ def _odd(alarm: Alarm) -> Iterator[Problem]:
             "the time of an alarm would reveal whether one more event followed: publish_delay is"
         )
         message += " shorter than idle_partition_timeout + 2 s"
-        hint = f"write publish_delay: {waited_ms}ms, or a shorter idle_partition_timeout"
+        hint = f"write publish_delay: {duration(waited_ms)}, or a shorter idle_partition_timeout"
         yield ("timing", "publish_delay"), message, hint
     # The sum of nothing is false of an average by one step alone, and a tolerance grants that.
     # What is never negative was told of comparison by comparison; a band has no tolerances.
@@ -142,8 +143,8 @@ def _of_caps(alarm: Alarm, budget: Budget) -> Iterator[Problem]:
     if caps.predicates_per_window == 1 and several:
         window, whoever = "pane" if of_panes else window_noun(alarm.calendar), " and ".join(moving)
         message = f"max_groups_per_window is 1: {article(unit)} counts only in the first {whoever}"
-        hint = "write max_groups_per_window: 2, at twice the cost; or fixed: true if"
-        hint += f" {article(unit)} never changes {whoever}"
+        hint = "write max_groups_per_window: 2, at twice the cost; or add fixed: true"
+        hint += f" to {whoever} in the feed's fields if {article(unit)} never changes {whoever}"
         yield "sql", f"{message} of the {window}", hint
     if caps.events_per_cell > 1 or of_panes:
         return

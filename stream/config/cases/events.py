@@ -77,7 +77,7 @@ def read_events(tree: Tree, alarm: Alarm, findings: Findings) -> GivenEvents:
             at.wrong((), "this has to be a list of events or a file", _EXAMPLE)
     for name in feeds:
         if name not in by_feed:
-            hint = f"write events: {{{alarm.feed.name}: [...], {name}: [...]}}"
+            hint = f"write events: {{{', '.join(f'{each}: [...]' for each in feeds)}}}"
             findings.wrong((), f"events of feed `{name}` are missing", hint)
     return found
 

@@ -122,7 +122,7 @@ class WebhookModel(Closed):
         within(
             16,
             "the secret is shorter than 16 bytes",
-            "use 16 random characters: who guesses it can forge alarms",
+            "use 16 random characters: anyone who knows it can forge alarms",
         ),
     ]
     """16 bytes or more that sign the notices, best from the environment: ${NAME}"""

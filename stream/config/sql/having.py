@@ -67,6 +67,7 @@ _OF_A_FIELD: Final[dict[type[exp.Expr], Function]] = {
     exp.Quantile: Function.QUANTILE,
 }
 _INSTEAD: Final[dict[type[exp.Expr], str]] = {
+    exp.ApproxDistinct: "write COUNT(DISTINCT {unit})",
     exp.ApproxQuantile: "write QUANTILE(field, 0.9)",
     exp.WithinGroup: "write QUANTILE(field, 0.9)",
     exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
@@ -265,7 +266,7 @@ class HavingReader:
             if isinstance(node, exp.Quantile):
                 return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
             return measure
-        hint = _INSTEAD.get(type(node), f"write {self._supported}")
+        hint = _INSTEAD.get(type(node), f"write {AGGREGATES}").format(unit=self.feed.unit)
         if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
             called = named(node.this if isinstance(node, exp.WithinGroup) else node)

@@ -99,7 +99,9 @@ def linear_of(node: exp.Expr, read: Callable[[exp.Expr], Measure]) -> Linear:
             if below.factors or not below.number:
                 what = "an aggregate, which may be 0" if below.factors else "0"
                 message = f"HAVING cannot divide by {what}"
-                raise SqlProblem(message, _RATE, node.expression)
+                hint = f"{_RATE}, with this divisor on the right-hand side"
+                hint = hint if below.factors else "write another divisor"
+                raise SqlProblem(message, hint, node.expression)
             return _checked(Linear().plus(linear_of(node.this, read), 1 / below.number), node)
         case exp.Bracket():
             message = "a table's value has to be alone on its side of a comparison"

@@ -163,7 +163,8 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         raise SqlProblem(
             f"{role} a declared field, not {named(node)}",
-            'write the name of a field, in "double quotes" if it is a keyword',
+            "write one field of the feed alone: no function, no arithmetic, no 'single quotes'; a "
+            'keyword in "double quotes"',
             node,
         )
     name = node.this.name
@@ -226,7 +227,8 @@ def named(node: exp.Expr) -> str:
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         return f"{node.sql_name()}()"
     if isinstance(node, exp.Predicate):
-        return _PLAIN.get(type(node), "a comparison")
+        empty = isinstance(node, exp.In) and first_extra(node, "this") is None
+        return "IN without values" if empty else _PLAIN.get(type(node), "a comparison")
     if isinstance(node, exp.Binary | exp.Neg):
         return "an expression"
     return _PLAIN.get(type(node), node.key.upper())

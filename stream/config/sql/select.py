@@ -37,7 +37,7 @@ from stream.config.sql.quantifiers import inner_of, quantifier_of
 from stream.config.sql.spans import check_steps, span_of
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
-from stream.model.feeds import required_fields
+from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +55,11 @@ _WINDOWS = (
     "write TUMBLE({time}, INTERVAL '1' HOUR), HOP({time}, step, size) or "
     "CUMULATE({time}, step, size)"
 )
+_DECLARED = {
+    FieldType.STRING: "add domain: {name}.txt to {name} in the feed's fields",
+    FieldType.INTEGER: "declare {name}: {{type: integer, domain: [1, 2]}} in the feed's fields",
+    FieldType.BOOLEAN: "write one alarm for each value, with WHERE {name} = TRUE",
+}
 _WINDOW_ENDS = frozenset({"window_start", "window_end", "window_time"})
 _CLAUSES = {
     "distinct": "SELECT DISTINCT",
@@ -248,11 +253,12 @@ class _Reader:
             grouping = column(node, self.feed.fields, "GROUP BY takes")
             name = grouping.name
             if grouping.domain is None:
-                raise SqlProblem(
-                    f"GROUP BY {name} needs the public values of {name}",
-                    f"declare {name}: {{domain: {name}.txt}} in the feed's fields",
-                    node,
-                )
+                message = f"GROUP BY {name} needs the public values of {name}"
+                hint = _DECLARED.get(grouping.type, "group by a string or an integer")
+                if name == self.feed.unit:
+                    message = f"GROUP BY {name} would make a group of every person"
+                    hint = "group by another field"
+                raise SqlProblem(message, hint.format(name=name), node)
             if name in fields:
                 raise SqlProblem(f"`{name}` is grouped by twice", "remove one", node)
             fields.append(name)
@@ -264,6 +270,8 @@ class _Reader:
         """Refuse what is no name, and the names that other systems give a window's ends."""
         if not isinstance(node, exp.Column):
             message = f"GROUP BY takes declared fields and a window, not {named(node)}"
+            hint = "write fields by their names, and one window: "
+            hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
             raise SqlProblem(message, hint, node)
         if node.name in _WINDOW_ENDS and node.name not in self.feed.fields:
             raise SqlProblem("GROUP BY needs the window function itself", hint, node)

@@ -42,11 +42,11 @@ _SUPPORTED = (
 )
 _INT64 = 2**63
 _WRITTEN = {
-    FieldType.STRING: ("a string in single quotes", "'lobby'"),
-    FieldType.INTEGER: ("a whole number", "42"),
-    FieldType.FLOAT: ("a number", "0.5"),
-    FieldType.BOOLEAN: ("TRUE or FALSE", "TRUE"),
-    FieldType.TIMESTAMP: ("a timestamp in single quotes", "'2011-06-01T08:00:00'"),
+    FieldType.STRING: ("a string in single quotes, as ", "'lobby'"),
+    FieldType.INTEGER: ("a whole number, as ", "42"),
+    FieldType.FLOAT: ("a number, as ", "0.5"),
+    FieldType.BOOLEAN: ("TRUE or ", "FALSE"),
+    FieldType.TIMESTAMP: ("a timestamp in single quotes, as ", "'2011-06-01T08:00:00'"),
 }
 """What a literal of a type is, and one of them."""
 
@@ -178,7 +178,7 @@ class WhereReader:
                 example = f"'{node.name}'"  # in double quotes it may be meant as one
             raise SqlProblem(
                 f"`{field.name}` is {article(field.type.value)} but is compared with {named(node)}",
-                f"write {wanted}, as {example}",
+                f"write {wanted}{example}",
                 node,
             )
         return value

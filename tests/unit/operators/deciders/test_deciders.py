@@ -386,7 +386,7 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path, aggregate):
     said = re.search(
         r"fires with probability 0.05 or less if tau is ([\d.]+) or more;", note.message
     )
-    warned = re.search(r"false alarms only from a tau of ([\d.]+) on", warning.message)
+    warned = re.search(r"or less only with a tau of ([\d.]+) or more", warning.message)
     assert said is not None
     assert said[1] == warned[1]
     assert "tau = 2 is too small" in note.message

@@ -152,7 +152,7 @@ def test_what_cannot_be_had_changes_no_lock(tmp_path: Path) -> None:
     replace(_FILE, epsilon_max="0.5").write(tmp_path)
     refused = invoke("lock", path)
     assert refused.exit_code == 3
-    assert 'it would with epsilon_max: "' in refused.stderr
+    assert 'it would meet them with epsilon_max: "' in refused.stderr
     assert lock_of(path) == held
 
 

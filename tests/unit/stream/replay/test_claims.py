@@ -141,7 +141,7 @@ def test_where_nothing_can_be_kept_it_is_said(tmp_path: Path) -> None:
     (data / ".tocsin").touch()  # root may write everywhere, but not here
     done = _replay(Path(configuration(tmp_path)), events(data))
     assert done.exit_code == 0
-    assert "cannot write, so nothing beside it can say which ledger holds it" in " ".join(
+    assert "cannot write, so no file beside it can record the owner" in " ".join(
         done.stderr.split()
     )
 

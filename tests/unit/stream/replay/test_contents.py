@@ -98,6 +98,6 @@ def test_a_new_ledger_says_that_it_knows_of_nothing(tmp_path: Path) -> None:
     """Once, on standard error: what another one spent elsewhere is not known to it."""
     path = Path(configuration(tmp_path))
     command = ("--replay", events(tmp_path), "--json")
-    said = "this ledger is new: it knows of nothing"
+    said = "this ledger is new: what other ledgers"
     assert said in tocsin("run", str(path), *command).stderr
     assert said not in tocsin("run", str(path), *command).stderr

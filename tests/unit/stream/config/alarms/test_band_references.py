@@ -188,7 +188,7 @@ def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Pa
     """A max_age below it is warned of, and topics keep what may still be counted."""
     report = examined(tmp_path, text_of(tmp_path, KEYS="timing: {reference_timeout: 8d}"))
     assert any(
-        "shorter than grace and reference_timeout" in warning.message for warning in report.warnings
+        "shorter than grace + reference_timeout" in warning.message for warning in report.warnings
     )
     assert report.alarms is not None
     kept = {topic.feed: topic.retention_ms for topic in plan(report.alarms) if topic.feed}

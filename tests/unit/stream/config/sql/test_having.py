@@ -259,7 +259,7 @@ def test_guards_stand_where_nothing_else_says_so(having: str, guards: list[str])
             " OR ".join(f"COUNT(*) > {n}" for n in range(17)),
             "17 distinct comparisons, over 16",
         ),
-        ("AVG(age) > 1.00000001", "split a resolution"),
+        ("AVG(age) > 1.00000001", "has too many decimals"),
         (
             " AND ".join(
                 f"(COUNT(*) > {a} OR SUM(age) > {b})" for a in range(7) for b in range(7) if a <= b
