@@ -14,8 +14,11 @@ import click
 
 from accountant.errors import ConfigError
 from stream.cli.prompts import answered, values_path
-from stream.cli.shared import FILE, load_alarms
+from stream.cli.shared import FILE, complain, load_alarms
 from stream.config.lock import read_lock
+from stream.planning.checks import often_false
+from stream.planning.false_alarms import false_alarms
+from stream.planning.shown import rate, varying_text
 from stream.planning.templates.answers import TEMPLATES
 from stream.planning.templates.cases import CASES, cases_text
 from stream.planning.templates.dryrun import DRY_RUN, dry_run
@@ -73,7 +76,11 @@ _WHOLE: Final = click.IntRange(min=1)
 @click.option("--amount", metavar="FIELD", help="That is added up (shop).")
 @click.option("--clip", type=_WHOLE, help="What one amount counts at most (shop).")
 @click.option("--threshold", type=_WHOLE, help="The alarm is for more than this.")
-@click.option("--baseline", type=click.IntRange(min=0), help="What is there on an ordinary day.")
+@click.option(
+    "--baseline",
+    type=click.IntRange(min=0),
+    help="Highest figure of an ordinary window and group, not the average.",
+)
 @click.option("--window", metavar="DURATION", help="Length of a window: 15m, 1h, 1d.")
 @click.option("--slide", metavar="DURATION", help="Let windows slide by this: any 15 minutes.")
 @click.option("--active", metavar="SCHEDULE", help='"Mon-Fri 07:00-22:00"; "always".')
@@ -208,6 +215,12 @@ def _tell_alarm(filled: FilledTemplate) -> None:
         f" the baseline {answers.baseline:,} it fires with probability"
         f" {filled.fires_at(answers.baseline):.2g}."
     )
+    false = false_alarms(filled.law, filled.alarms.budget)
+    if false is not None:
+        varying = varying_text(false.fired_varying)
+        click.echo(f"False alarms: {rate(false.week)} a week, all groups at the baseline{varying}.")
+    for one in often_false(filled.alarms):
+        complain(ConfigError(f"{one.alarm}: {one.message}", hint=one.hint), kind="warning")
     if filled.found.episodes is not None:
         click.echo(
             f"A period carries {filled.found.episodes} episodes; after"
