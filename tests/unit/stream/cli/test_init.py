@@ -220,3 +220,17 @@ def test_files_are_replaced_only_by_force(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert values.read_text() == "attic\n\n cellar \n"
     assert '"attic"' in (values.parent / "sample.jsonl").read_text()
+
+
+def test_dry_runs_of_two_folders_share_no_name_on_a_broker(tmp_path: Path) -> None:
+    """Topics, group and ledger are a folder's own, and the same when it is written again."""
+    names = []
+    for folder in ("one", "two", "one"):
+        assert asked(tmp_path / folder, "--yes", "--force").exit_code == 0
+        file = str(tmp_path / folder / "alarms.yaml")
+        assert tocsin("init", "--from", file, "--force").exit_code == 0
+        text = (tmp_path / folder / "dry-run.yaml").read_text(encoding="utf-8")
+        names.append(set(re.findall(r"\S*dry-run-\S*", text)))
+    assert len(names[0]) == 8
+    assert names[0] == names[2]
+    assert not names[0] & names[1]
