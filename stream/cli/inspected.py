@@ -143,7 +143,10 @@ def lost_lines(counted: Sequence[Counted], timezone: str) -> Iterator[str]:
             people = getattr(window.capped, f"people_{name}", None)
             whose = "" if people is None else f" of {people} people"
             when = clock_text(window.key.start_ms, timezone)
-            yield f"dropped {cap}: {sum(events)} events; most at {when}: {most} events{whose}"
+            overlap = counted[0].alarm.calendar.overlap
+            often = f" (an event is in {overlap} windows)" if overlap > 1 else ""
+            total = f"{sum(events)} events{often}"
+            yield f"dropped {cap}: {total}; most at {when}: {most} events{whose}"
 
 
 def window_json(counted: Counted) -> Iterator[dict[str, Any]]:
