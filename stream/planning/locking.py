@@ -125,7 +125,7 @@ def _figures(found: Candidate) -> dict[str, str]:
 
 
 def _said(value: Any) -> str:
-    """Return a value of an entry on one line."""
+    """Return a value of an entry on one line, its keys in the order of the file."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_said(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_said(each)}" for key, each in sorted(value.items())) + "}"
     return "-" if value is None else " ".join(str(value).split())
