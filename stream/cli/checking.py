@@ -19,15 +19,15 @@ from stream.cli.shared import (
     say_where,
 )
 from stream.config.loading import examine
-from stream.planning.checks import objections
+from stream.planning.checks import objections, often_false
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from stream.config.loading import Report
     from stream.planning.checks import Objection
 
-__all__ = ["FILES", "Examined", "examined", "worst"]
+__all__ = ["FILES", "Examined", "examined", "placed", "worst"]
 
 FILES: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 """Type of the FILE arguments: ``-`` is standard input, and relative paths in it start here."""
@@ -114,13 +114,23 @@ def examined(path: Path, *, locked: bool = False) -> Examined:
     report = examine(path, environ=os.environ, given=given)
     if locked and report.open:
         report = replace(report, errors=(*report.errors, *report.open), open=())
-    placed = []
-    for one in () if report.alarms is None else objections(report.alarms):
-        if report.document is not None:
-            message = f"{one.alarm}: {one.message}"
-            at = report.document.place(("alarms", one.alarm), key=True)
-            placed.append((one, at.error(message, one.hint)))
-    return Examined(str(path), report, tuple(placed))
+    objected = () if report.alarms is None else objections(report.alarms)
+    if report.alarms is not None:
+        warned = placed(report, often_false(report.alarms))
+        report = replace(report, warnings=(*report.warnings, *warned))
+    return Examined(str(path), report, tuple(zip(objected, placed(report, objected), strict=True)))
+
+
+def placed(report: Report, objected: Iterable[Objection]) -> list[ConfigError]:
+    """Return objections at the places of their alarms in the file."""
+    if (document := report.document) is None:
+        return []
+    return [
+        document.place(("alarms", one.alarm), key=True).error(
+            f"{one.alarm}: {one.message}", one.hint
+        )
+        for one in objected
+    ]
 
 
 def worst(files: list[Examined]) -> int:

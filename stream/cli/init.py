@@ -14,8 +14,11 @@ import click
 
 from accountant.errors import ConfigError
 from stream.cli.prompts import answered, values_path
-from stream.cli.shared import FILE, agreed, load_alarms, note
+from stream.cli.shared import FILE, agreed, complain, load_alarms, note
 from stream.config.lock import read_lock
+from stream.planning.checks import often_false
+from stream.planning.false_alarms import false_alarms
+from stream.planning.shown import rate, varying_text
 from stream.planning.templates.answers import TEMPLATES
 from stream.planning.templates.cases import CASES, cases_text
 from stream.planning.templates.dryrun import DRY_RUN, dry_run
@@ -93,7 +96,10 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
         "amount": ("FIELD", "Field to add up (shop)."),
         "clip": (_WHOLE, "Largest amount counted per event (shop)."),
         "threshold": (_WHOLE, "Fire above this."),
-        "baseline": (click.IntRange(min=0), "Aggregate of an ordinary window."),
+        "baseline": (
+            click.IntRange(min=0),
+            "Highest aggregate of an ordinary window.",
+        ),
         "window": ("DURATION", "Length of a window: 15m, 1h, 1d."),
         "slide": ("DURATION", "Step of sliding windows: 15m."),
         "active": ("SCHEDULE", 'When to decide windows, as "Mon-Fri 07:00-22:00" or "always".'),
@@ -229,6 +235,12 @@ def _tell_alarm(filled: FilledTemplate) -> None:
         f" the baseline {answers.baseline:,} it fires with probability"
         f" {filled.fires_at(answers.baseline):.2g}."
     )
+    false = false_alarms(filled.law, filled.alarms.budget)
+    if false is not None:
+        varying = varying_text(false.fired_varying)
+        click.echo(f"False alarms: {rate(false.week)} a week, all groups at the baseline{varying}.")
+    for one in often_false(filled.alarms):
+        complain(ConfigError(f"{one.alarm}: {one.message}", hint=one.hint), kind="warning")
     if filled.found.episodes is not None:
         click.echo(
             f"A period carries {filled.found.episodes} episodes; after"

@@ -50,7 +50,6 @@ _CAPS: Final = {
 }
 _LINES = 30  # that are shown of all alarms together, unless all are asked for
 _LEAST = 3
-_MORE = "--all; or less: --summary, --true-only, --group, --since"
 _PRIVATE = (
     "exact counts of private data, for the custodian only: no ledger is opened, nothing is "
     "charged, and nothing of this may be published"
@@ -125,7 +124,15 @@ def inspect(
         for record in chain(chain.from_iterable(map(_window_json, counted)), map(_feed_json, read)):
             echo_json(record)
     else:
-        _show(alarms, counted, summary=summary, every=every)
+        narrower = {
+            "--summary": summary,
+            "--true-only": true_only,
+            "--group": groups,
+            "--since": since,
+        }
+        less = ", ".join(option for option, given in narrower.items() if not given)
+        more_lines = f"--all; or less: {less}" if less else "--all"
+        _show(alarms, counted, more_lines, summary=summary, every=every)
     say_read(read)
 
 
@@ -148,8 +155,10 @@ def _refuse_unknown(alarms: Alarms, groups: tuple[str, ...], *, true_only: bool)
             raise ConfigError(f"there is no group {group!r}", hint=closest(group, known))
 
 
-def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: bool) -> None:
-    """Print a table for every alarm, and what contribution bounds drop."""
+def _show(
+    alarms: Alarms, counted: Iterable[Counted], options: str, *, summary: bool, every: bool
+) -> None:
+    """Print a table for every alarm, and what contribution bounds drop; options show the rest."""
     found: defaultdict[str, list[Counted]] = defaultdict(list)
     for one in counted:
         found[one.alarm.id].append(one)
@@ -162,7 +171,7 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: b
         title = name if summary else f"{name} (times: {zone})"
         Console().print(fitting(title, left, right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
-            click.echo(f"{more} more lines with {_MORE}")
+            click.echo(f"{more} more lines with {options}")
         for line in _lost_lines(windows, zone):
             click.echo(line)
 
@@ -265,7 +274,10 @@ def _lost_lines(counted: Sequence[Counted], timezone: str) -> Iterator[str]:
             people = getattr(window.capped, f"people_{name}", None)
             whose = "" if people is None else f" of {people} people"
             when = clock_text(window.key.start_ms, timezone)
-            yield f"dropped {cap}: {sum(events)} events; most at {when}: {most} events{whose}"
+            overlap = counted[0].alarm.calendar.overlap
+            often = f" (an event is in {overlap} windows)" if overlap > 1 else ""
+            total = f"{sum(events)} events{often}"
+            yield f"dropped {cap}: {total}; most at {when}: {most} events{whose}"
 
 
 def _window_json(counted: Counted) -> Iterator[dict[str, Any]]:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import BudgetError, ConfigError
+from stream.cli.checking import placed
 from stream.cli.shared import BAD_INPUT, FILE, complain, leave, refuse_errors
 from stream.config.loading import examine
+from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
+from stream.planning.solver.solver import as_solved
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +53,9 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -
     _write(found.after.path, found.after.text)
     for line in changes(found.before, found.after):
         click.echo(line)
+    if report.alarms is not None:
+        for warning in placed(report, often_false(as_solved(report.alarms, found.solved))):
+            complain(warning, kind="warning")
     click.echo(f"{found.after.path}: {len(found.after.entries)} alarms")
 
 

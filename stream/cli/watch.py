@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.kafka.watch import Watched
+    from stream.model.alarms import Alarms
 
 __all__ = ["watch"]
 
@@ -42,16 +43,26 @@ def watch(
     if ctx.obj is not None:  # of a process of its own
         ctx.obj.endless = True
     say_awaited(alarms)
-    lines = _Lines(alarms.timezone)
+    lines = _Lines(alarms)
 
     def show(record: Watched) -> None:
-        for line in [encode(record)] if as_json else lines.of(record):
-            click.echo(line)
+        try:
+            for line in [encode(record)] if as_json else lines.of(record):
+                click.echo(line)
+        except BrokenPipeError as error:  # else it would be taken for Kafka's
+            raise _ReaderGone from error
 
-    with suppress(KeyboardInterrupt):  # before it has its own way to be told
-        follow(alarms, show, Position(group, from_beginning=from_beginning))
+    try:
+        with suppress(KeyboardInterrupt):  # before it has its own way to be told
+            follow(alarms, show, Position(group, from_beginning=from_beginning))
+    except _ReaderGone as gone:
+        raise gone.__cause__ or gone from None
     for line in lines.rest():
         click.echo(line)
+
+
+class _ReaderGone(Exception):  # noqa: N818 -- nothing is wrong: nobody reads any more
+    """Whoever read standard output has gone."""
 
 
 class _Lines:
@@ -60,11 +71,13 @@ class _Lines:
     An alarm says the same when its window is the same, too; a denial in any window.
 
     Args:
-        timezone: by whose clock windows are shown.
+        alarms: by whose clock windows are shown, and by whose budget they are denied.
     """
 
-    def __init__(self, timezone: str) -> None:
-        self._timezone = timezone
+    def __init__(self, alarms: Alarms) -> None:
+        self._timezone = alarms.timezone
+        period = " of this period" if alarms.budget.periods is not None else ""
+        self._spent = f" (not evaluated: the budget{period} is spent)"
         self._said, self._latest, self._times = "", "", 0
 
     def of(self, record: Watched) -> Iterator[str]:
@@ -73,6 +86,8 @@ class _Lines:
         when = f"{clock_text(start_ms, self._timezone)} to {moment_text(end_ms, self._timezone)}"
         if isinstance(record, DecisionRecord):
             line = said = f"{record.alarm}  denied: {record.reason}"
+            if record.reason == "budget":
+                line = said = f"{line}{self._spent}"
         else:
             level = f"  {record.severity}" if record.severity else ""
             group = ", ".join(record.group.values()) or "(all)"

@@ -322,7 +322,7 @@ class AlarmModel(_Model):
     active: Text | None = None
     """public schedule in timezone: "Mon-Fri 07:00-22:00"; default: always"""
     baseline: Text | None = None
-    """the aggregate in an ordinary window: a number, or a table"""
+    """highest aggregate of an ordinary window and group, not the average: a number or a table"""
     max_fnr: Probability
     """highest probability of missing a true alarm, between 0 and 1"""
     false_alarms: FalseRingsText | None = None

@@ -1,4 +1,4 @@
-"""Checks: what ``check`` and ``plan`` object to, and ``run`` refuses to start with.
+"""Checks: what ``check`` and ``plan`` object to, and ``run`` refuses to start with; and a warning.
 
 Either the windows that a file asks for do not fit its budget, when every window ends at its worst,
 or an alarm has low utility: it usually fires where it should not. All of it follows from the
@@ -16,9 +16,12 @@ import numpy as np
 
 from accountant.budget.plan import budget_text
 from stream.model.alarms import Overrun
+from stream.model.requirements import SPANS
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve, why_not
 from stream.planning.playing import played
+from stream.planning.shown import rate
+from stream.planning.utility import utility_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,15 +32,20 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
-__all__ = ["Objection", "Objections", "objections"]
+__all__ = ["Objection", "Objections", "objections", "often_false"]
 
 _MOSTLY: Final = 0.5
+_TWICE: Final = 2
 _MOST_CELLS: Final = 256
 """Groups with a threshold or a baseline of their own that are evaluated."""
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
 _OF_BAND: Final = "write a larger tau or a larger epsilon"
+_TOO_OFTEN: Final = (
+    "write as baseline the highest count of an ordinary window, not the average; or a higher"
+    " threshold or epsilon_max, or longer windows"
+)
 _ALLOWED: Final = "on_shortfall: deny to accept denied windows"
 
 
@@ -76,6 +84,32 @@ def objections(alarms: Alarms, planned: BudgetPlan | None = None) -> tuple[Objec
     overruns = [one for plan in planned.scopes for one in _overruns(plan, alarms)]
     low_utility = [one for alarm in alarms.by_name.values() for one in _low_utility(alarm)]
     return (*overruns, *low_utility)
+
+
+def often_false(alarms: Alarms) -> Iterator[Objection]:
+    """Yield, as a warning, every alarm that fires too often where counts vary about the baseline.
+
+    Too often is more than twice what is tolerated, or than half of what its SVT runs carry.
+
+    Args:
+        alarms: the configuration.
+    """
+    for alarm in alarms.by_name.values():
+        false, tolerated = utility_of(alarm, alarms.budget).false, alarm.false_alarms
+        if false is None or (week := false.varying) is None:
+            continue
+        most = []
+        if (
+            tolerated is not None
+            and week * tolerated.days > _TWICE * SPANS["week"] * tolerated.number
+        ):
+            most.append(f"{tolerated.text} tolerated")
+        if week > false.most / _TWICE:
+            most.append(f"its SVT runs carry {false.most:g}")
+        if most:
+            text = f"{rate(week)} false alarms a week if counts vary about the baseline (Poisson)"
+            text = f"{text}; {', '.join(most)}"
+            yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_OFTEN)
 
 
 def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:

@@ -33,8 +33,8 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
     budget = alarms.budget
     for query in alarms.by_name.values():
         utility = utility_of(query, budget)
-        if utility.false is not None and utility.false.varying is not None:
-            varying = f"{utility.false.varying:.3g} false alarms a week"
+        if utility.false is not None and utility.false.fired_varying is not None:
+            varying = f"{utility.false.fired_varying:.3g} false alarms a week"
             yield f"{query.id}: {varying} if counts vary around the baseline (Poisson)"
         if in_runs(query):
             yield f"{query.id}: {_run_line(run_outlook(query, budget), budget)}"

@@ -47,15 +47,22 @@ class FalseAlarms:
     Args:
         windows: in the fullest week of the schedule.
         week: false alarms expected in it where every window is exactly at the baseline.
-        varying: the same where counts vary about it as independent arrivals do (Poisson); ``None``
-            for other aggregates, or where that takes too long to add up.
+        varying: the same where counts vary about it as independent arrivals do (Poisson), were no
+            SVT run ever spent; ``None`` for other aggregates, or where it takes too long to add up.
+        most: what its SVT runs carry in that week; infinite without runs.
         alike: how many groups are alike, and how likely each fires falsely at the baseline.
     """
 
     windows: int
     week: float
     varying: float | None
+    most: float
     alike: tuple[tuple[int, float], ...]
+
+    @property
+    def fired_varying(self) -> float | None:
+        """``varying`` as far as the SVT runs of a week carry it."""
+        return None if self.varying is None else min(self.varying, self.most)
 
 
 def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
@@ -91,7 +98,8 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
     return FalseAlarms(
         windows=windows,
         week=min(most, windows * sum(size * falsely for size, falsely in found)),
-        varying=None if varying is None else min(most, windows * varying),
+        varying=None if varying is None else windows * varying,
+        most=most,
         alike=tuple(found),
     )
 

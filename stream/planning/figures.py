@@ -91,6 +91,7 @@ class AlarmFigures:
         not_computed: why it is not; empty where it is.
         baseline: from and to; ``None`` where the file does not say.
         false_alarms: a week where all is at the baseline; ``None`` where that is not known.
+        false_alarms_varying: a week where counts vary about it as arrivals do (Poisson); likewise.
         miss_rate: at most, of what is above the threshold; of an SVT run for the episodes that it
             carries.
         bounded_error: ``fnr``; ``fpr`` where false alarms are bounded up to the threshold instead,
@@ -118,6 +119,7 @@ class AlarmFigures:
     not_computed: str
     baseline: tuple[float, float] | None
     false_alarms: float | None
+    false_alarms_varying: float | None
     miss_rate: float
     bounded_error: str
     miss_rate_given_no_alarm: float | None
@@ -268,6 +270,7 @@ def _alarm(
         not_computed=utility.why_not or "",
         baseline=None if baseline is None else (float(baseline.min()), float(baseline.max())),
         false_alarms=None if false is None else false.week,
+        false_alarms_varying=None if false is None else false.fired_varying,
         miss_rate=rate,
         bounded_error="fnr" if alarm.aim.promise == "misses" else "fpr",
         miss_rate_given_no_alarm=missed if missed is not None and missed > 2 * rate else None,

@@ -16,7 +16,9 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.config.loading import examine
 from stream.config.lock import Locked, digest_of, read_lock
 from stream.model.numbers import decimal
+from stream.planning.shown import varying_text
 from stream.planning.solver.solver import solve
+from stream.planning.utility import utility_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -120,6 +122,9 @@ def _figures(found: Candidate) -> dict[str, str]:
     }
     if tolerated is not None and found.false is not None:
         figures["false_alarms"] = f"{found.false:.3g} per {tolerated.span} at the baseline"
+        utility = utility_of(found.alarm, budget)
+        if utility.false is not None:
+            figures["false_alarms"] += varying_text(utility.false.fired_varying)
     figures["episodes"] = "all"
     if found.episodes is not None:
         most = found.alarm.aim.alarms
@@ -131,7 +136,7 @@ def _figures(found: Candidate) -> dict[str, str]:
 
 
 def _said(value: Any) -> str:
-    """Return a value of an entry on one line."""
+    """Return a value of an entry on one line, its keys in the order of the file."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_said(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_said(each)}" for key, each in sorted(value.items())) + "}"
     return "-" if value is None else " ".join(str(value).split())

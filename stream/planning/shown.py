@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from stream.planning.figures import AlarmFigures, BudgetFigures, Detection
 
-__all__ = ["number", "plan_lines", "rate"]
+__all__ = ["number", "plan_lines", "rate", "varying_text"]
 
 _WIDTH: Final = 80
 _INDENT: Final = 16
@@ -68,6 +68,11 @@ def rate(value: float | None) -> str:
     return "?" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
+def varying_text(week: float | None) -> str:
+    """Return what is added to the false alarms at the baseline; nothing where it is not known."""
+    return "" if week is None else f"; {rate(week)} a week if counts vary about it (Poisson)"
+
+
 def _loss(value: float | None) -> str:
     return "no end" if value is None else f"{value:,.3f}" if value >= 0.01 else f"{value:.3g}"
 
@@ -117,7 +122,8 @@ def _alarm_lines(one: AlarmFigures, budget: BudgetFigures) -> Iterator[str]:
         yield f"  fires         not computed: {one.not_computed}"
     if one.false_alarms is not None and one.baseline is not None:
         span = " to ".join(dict.fromkeys(map(number, one.baseline)))
-        yield f"  false alarms  {rate(one.false_alarms)} a week, all groups at the baseline {span}"
+        line = f"  false alarms  {rate(one.false_alarms)} a week, all groups at the baseline {span}"
+        yield line + varying_text(one.false_alarms_varying)
     else:
         yield "  false alarms  not known: write a baseline"
     where = "outside the band" if band else "above the threshold"

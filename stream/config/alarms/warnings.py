@@ -16,6 +16,7 @@ from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, OFFERED, mechanism_of, price
 from stream.config.alarms.reduction import Function
 from stream.config.schema.document import duration
+from stream.model.alarms import has_runs
 from stream.model.contributions import article, contribution_rule, plural, window_noun
 from stream.model.feeds import Clock
 from stream.model.holds import shown_falsely
@@ -143,7 +144,8 @@ def _of_caps(alarm: Alarm, budget: Budget) -> Iterator[Problem]:
     if caps.predicates_per_window == 1 and several:
         window, whoever = "pane" if of_panes else window_noun(alarm.calendar), " and ".join(moving)
         message = f"max_groups_per_window is 1: {article(unit)} counts only in the first {whoever}"
-        hint = "write max_groups_per_window: 2, at twice the cost; or add fixed: true"
+        cost = "no further" if has_runs(alarm, budget) else "twice the"
+        hint = f"write max_groups_per_window: 2, at {cost} cost; or add fixed: true"
         hint += f" to {whoever} in the feed's fields if {article(unit)} never changes {whoever}"
         yield "sql", f"{message} of the {window}", hint
     if caps.events_per_cell > 1 or of_panes:

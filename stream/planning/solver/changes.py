@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.budget.plan import epsilon_needed
 from accountant.units import PrivacyUnit
 from stream.config.alarms.tolerances import highest_tolerance, tolerance_text
+from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 from stream.model.requirements import FalseAlarmRate
 from stream.planning.budget import budget_plan, periods_of
@@ -255,12 +256,14 @@ def _cap(case: Case) -> Iterator[Change]:
     most, least = case.period_windows, case.alarm.calendar.overlap
     if case.budget.unit is PrivacyUnit.EVENT or most is None or case.alarm.share:
         return
-    if any(each.share or each.hold_ms for each in case.standing.by_name.values()):
+    if any(each.share or each.hold_ms or in_runs(each) for each in case.standing.by_name.values()):
         return
     own = min(case.budget.contribution.windows_per_period or most, most)
     for below, kept in _first(
         lambda below: case.with_caps(windows_per_period=-below), -own, -least
     ):
+        if in_runs(kept.alarm):  # its price is the same, and the keys exclude each other
+            return
         text = (
             f"max_windows_per_period: {-below}; a person counts only in the first {-below} of a"
             f" period's {most} windows"

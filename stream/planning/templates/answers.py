@@ -44,7 +44,7 @@ class Answers:
         amount: field that is added up; read where ``measured`` is an amount.
         clip: what a single amount counts at most, a whole number.
         threshold: the alarm is for more than this.
-        baseline: what is there on an ordinary day, per window and group.
+        baseline: the highest figure of an ordinary window and group, not the average.
         window: length of a window, as ``1h``.
         slide: how far apart sliding windows begin, as ``5m``; "" for windows one after another.
         active: when windows run, as ``Mon-Fri 07:00-22:00``; "" for always.

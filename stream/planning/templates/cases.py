@@ -32,7 +32,7 @@ def cases_text(filled: FilledTemplate, events: MadeUp) -> str:
         events: made up for it.
     """
     answers = filled.answers
-    group, baseline = quoted(", ".join(events.group)), answers.baseline
+    alarm, group, baseline = answers.alarm, quoted(", ".join(events.group)), answers.baseline
     seldom = _DIGITS.create_decimal(Decimal(max(filled.fires_at(baseline), _LEAST))).normalize()
     often = decimal(1 - Fraction(answers.max_fnr))
     start = iso_utc(events.since_ms).removesuffix(".000Z") + "Z"
@@ -43,14 +43,17 @@ def cases_text(filled: FilledTemplate, events: MadeUp) -> str:
 alarms: {CONFIGURATION}
 tests:
   - name: it does not fire at the baseline
+    alarm: {alarm}
     counts: {{{group}: {baseline}}}
     fires: {{{group}: "<= {seldom:f}"}}
 
   - name: one more than the threshold fires as often as promised
+    alarm: {alarm}
     counts: {{{group}: {answers.threshold + 1}}}
     fires: {{{group}: ">= {often}"}}
 
   - name: the sample fires once
+    alarm: {alarm}
     events: {SAMPLE}
     windows:
       - start: "{start}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -40,7 +41,7 @@ _OPTIONS: Final = {
     ChangeKind.GROUPS: "--max-groups",
     ChangeKind.EVENTS: "--max-events",
 }
-"""By what somebody answers otherwise; of a window and a threshold the value is no answer."""
+"""By what somebody answers otherwise; of a window the value is no answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,7 @@ def fill(answers: Answers) -> FilledTemplate:
         raise BudgetError(
             f"epsilon {answers.epsilon} cannot separate the threshold {answers.threshold} from the"
             f" baseline {answers.baseline} as it is wanted",
-            hint=_hint(one.changes),
+            hint=_hint(one.changes, answers.baseline),
         )
     alarms = one.found.beside(found.report.alarms)
     return FilledTemplate(answers, until, text, found.after.text, one.found, alarms)
@@ -142,12 +143,17 @@ def _has_windows(alarms: Alarms) -> bool:
     return alarm.calendar.bounds(index - 1)[1] <= until_ms
 
 
-def _hint(changes: Sequence[Change]) -> str:
+def _hint(changes: Sequence[Change], baseline: int) -> str:
     """Return single changes of the answers after which there is such an alarm."""
     if not changes:
         return "change several answers: no change of one alone is enough"
-    said = (
-        f'{_OPTIONS[one.kind]} "{one.value}"' if one.kind in _OPTIONS else one.text
-        for one in changes
-    )
-    return f"any of these would do: {'; '.join(said)}"
+    return f"any of these would do: {'; '.join(_answered(one, baseline) for one in changes)}"
+
+
+def _answered(change: Change, baseline: int) -> str:
+    """Return a change as the options that make it; in words where there are none."""
+    if change.kind is ChangeKind.THRESHOLD:  # its value is the first that fires
+        highest = Fraction(change.value) - change.candidate.case.per_unit
+        return f'--threshold "{ceil(highest)}" --baseline "{baseline}"'
+    option = _OPTIONS.get(change.kind)
+    return change.text if option is None else f'{option} "{change.value}"'

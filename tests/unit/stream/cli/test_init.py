@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,6 +57,8 @@ def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
         checked = tocsin(*command)
         assert (checked.exit_code, checked.stdout) == (0, "ok\n")
         assert "warning" not in checked.stderr
+    cases = (tmp_path / "alarms_test.yaml").read_text(encoding="utf-8")
+    assert cases.count(f"    alarm: {TEMPLATES[template].alarm}\n") == 3
     tested = tocsin("test", str(tmp_path / "alarms_test.yaml"))
     assert (tested.exit_code, tested.stdout.splitlines()[-1]) == (0, "3 tests, 0 failed"), (
         tested.stdout
@@ -196,10 +199,9 @@ def test_what_the_budget_does_not_carry_ends_with_what_it_would(tmp_path: Path) 
     refused = asked(*arguments, "--yes")
     assert refused.exit_code == 3
     (said,) = re.findall(r"any of these would do: (.*)", refused.stderr)
-    changes = [change.split(" ", 1) for change in said.split("; ") if change.startswith("--")]
-    assert {option for option, _ in changes} >= {"--epsilon"}
+    changes = [shlex.split(change) for change in said.split("; ") if change.startswith("--")]
+    assert {option for option, *_ in changes} >= {"--epsilon", "--threshold"}
     for number, change in enumerate(changes):
-        change[1] = change[1].strip('"')
         done = asked(tmp_path / str(number), *arguments[1:], "--yes", *change)
         assert done.exit_code == 0, (change, done.stderr)
 
@@ -220,3 +222,17 @@ def test_files_are_replaced_only_by_force(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert values.read_text() == "attic\n\n cellar \n"
     assert '"attic"' in (values.parent / "sample.jsonl").read_text()
+
+
+def test_dry_runs_of_two_folders_share_no_name_on_a_broker(tmp_path: Path) -> None:
+    """Topics, group and ledger are a folder's own, and the same when it is written again."""
+    names = []
+    for folder in ("one", "two", "one"):
+        assert asked(tmp_path / folder, "--yes", "--force").exit_code == 0
+        file = str(tmp_path / folder / "alarms.yaml")
+        assert tocsin("init", "--from", file, "--force").exit_code == 0
+        text = (tmp_path / folder / "dry-run.yaml").read_text(encoding="utf-8")
+        names.append(set(re.findall(r"\S*dry-run-\S*", text)))
+    assert len(names[0]) == 8
+    assert names[0] == names[2]
+    assert not names[0] & names[1]

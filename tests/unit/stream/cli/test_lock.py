@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from stream.config.loading import examine
+from stream.config.lock import Lock, Locked
+from stream.planning.locking import changes
 from tests.support.wishes import WANTED, File, invoke
 
 if TYPE_CHECKING:
@@ -184,3 +186,17 @@ def test_a_key_that_a_lock_should_not_hold_is_as_if_it_did_not_say(tmp_path: Pat
     refused = invoke("check", path)
     assert refused.exit_code == 2
     assert f"run `tocsin lock {path}`" in refused.stderr
+
+
+def test_the_same_keys_in_another_order_are_no_change(tmp_path: Path) -> None:
+    """A file's keys are sorted; what was just found has them as they were found."""
+    own = ({"max_alarms": "10", "max_fpr": "0.1"}, {"max_fpr": "0.1", "max_alarms": "10"})
+    locks = [
+        Lock(
+            tmp_path / "a.lock",
+            "a.yaml",
+            {"crowd": Locked("", {"mechanism": {"svt": one}}, "", {})},
+        )
+        for one in own
+    ]
+    assert not list(changes(*locks))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from stream.kafka.clients import reaching
 from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
     from stream.decisions.records import AlarmRecord, DecisionRecord
 
+SPENT = " (not evaluated: the budget is spent)"
 HOURS = [f"2025-03-03T{hour:02}:00:00.000Z" for hour in range(10)]
 
 
@@ -54,7 +59,7 @@ def test_what_repeats_is_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Denials for one reason, and copies of an alarm; another window's alarm is a line."""
     shown, _ = watched(tmp_path, monkeypatch)
     assert shown == [
-        "2025-03-03 00:00 to 2025-03-03 01:00 UTC  crowd  denied: budget",
+        f"2025-03-03 00:00 to 2025-03-03 01:00 UTC  crowd  denied: budget{SPENT}",
         "  x 3, the last 2025-03-03 02:00 to 2025-03-03 03:00 UTC",
         "2025-03-03 03:00 to 2025-03-03 04:00 UTC  crowd  hall",
         "  x 2, the last 2025-03-03 03:00 to 2025-03-03 04:00 UTC",
@@ -68,3 +73,23 @@ def test_records_are_never_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     shown, said = watched(tmp_path, monkeypatch, "--json")
     assert len(shown) == 7
     assert "waiting for Kafka at broker:9092\n" in said
+
+
+def test_a_reader_that_goes_is_no_fault_of_kafka(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``watch | head -1`` ends as other commands do: with 1, and without a word."""
+
+    def gone(_: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    def follow(_: object, show: Callable[[DecisionRecord], None], __: object) -> None:
+        with reaching("the public topics cannot be read", "check Kafka"):
+            show(denial(0))
+
+    monkeypatch.setattr("stream.cli.watch.follow", follow)
+    monkeypatch.setattr("stream.cli.watch.click.echo", gone)
+    monkeypatch.setattr("stream.cli.watch.say_awaited", lambda _: None)
+    result = tocsin("watch", configuration(tmp_path))
+    assert result.exit_code == 1
+    assert "cannot be read" not in result.stderr

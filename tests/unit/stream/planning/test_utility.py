@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from stream.config.loading import load
+from stream.planning.checks import often_false
 from stream.planning.detection import DetectionCurve
 from stream.planning.false_alarms import false_alarms, windows_in_a_week
 from stream.planning.shown import number, rate
@@ -271,3 +272,24 @@ def test_figures_are_told_to_the_digits_that_matter() -> None:
         *("0", "1e-07", "0.042", "18", "1,234"),
     ]
     assert [number(each) for each in (None, 8.0, 22.5, 44_800.3)] == ["?", "8", "22.5", "44,800"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"false_alarms": "1 per week", "baseline": "8"}, ["1 per week tolerated"]),
+        ({"false_alarms": "9000 per month", "baseline": "8"}, []),
+        (
+            {"mechanism": "svt", "max_alarms": "2", "baseline": "14"},
+            ["its SVT runs carry 14"],
+        ),
+        ({}, []),
+    ],
+)
+def test_an_ordinary_day_that_fires_too_often_is_warned_of(
+    extra: dict[str, str], said: list[str], tmp_path: Path
+) -> None:
+    """Counts that vary about the baseline: beyond twice what is tolerated, or half of the runs."""
+    found = list(often_false(loaded(tmp_path, crowd=replace(CROWD, extra=extra))))
+    assert [one.message.rpartition("; ")[2] for one in found] == said
+    assert all("highest count" in one.hint for one in found)
