@@ -191,11 +191,12 @@ def test_a_key_that_a_lock_should_not_hold_is_as_if_it_did_not_say(tmp_path: Pat
 def test_the_same_keys_in_another_order_are_no_change(tmp_path: Path) -> None:
     """A file's keys are sorted; what was just found has them as they were found."""
     own = ({"max_alarms": "10", "max_fpr": "0.1"}, {"max_fpr": "0.1", "max_alarms": "10"})
+    entry = {"from": "", "by": "", "figures": {}}
     locks = [
         Lock(
             tmp_path / "a.lock",
             "a.yaml",
-            {"crowd": Locked("", {"mechanism": {"svt": one}}, "", {})},
+            {"crowd": Locked(**entry, keys={"mechanism": {"svt": one}})},
         )
         for one in own
     ]
