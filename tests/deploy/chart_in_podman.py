@@ -73,7 +73,8 @@ def test_the_chart_runs_the_ten_minutes(
         played.write_text(yaml.safe_dump_all([*others, pod]), encoding="utf-8")
         done = engine("podman", "--log-level=info", "kube", "play", str(played))
         assert done.returncode == 0, done.stderr
-        print(kind, "and of others not", set(re.findall(r"Kube kind (\w+) not", done.stderr)))
+        passed_over = sorted(set(re.findall(r"Kube kind (\w+) not", done.stderr)))
+        print(f"{kind}: played as a pod; passed over: {', '.join(passed_over)}")
         names[kind] = f"{pod['metadata']['name']}-{pod['spec']['containers'][0]['name']}"
         if kind == "Job":
             assert engine.said("podman", "wait", names[kind]) == "0"
