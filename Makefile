@@ -180,9 +180,9 @@ board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at 
 	BOARD_PICTURES=$(or $(BOARD_PICTURES),.cache/board) $(PYTEST) tests/integration/test_board_in_chromium.py
 
 .PHONY: image-check
-image-check: system $(DEV)  ## the image from its Dockerfile: size, contents, a replay, a worker (PYTHON312=where one is)
+image-check: system $(DEV) $(HELM)  ## the image from its Dockerfile: size, contents, a replay, a worker; the chart's ten minutes (PYTHON312=where one is)
 	@deploy/prerequisites.sh podman buildah debootstrap binutils
-	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py
+	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py tests/deploy/chart_in_podman.py
 
 .PHONY: reference
 reference: $(DEV)  ## write what comes from the code: commands, keys, metrics, alerts, mechanisms in docs; dashboards

@@ -1,8 +1,7 @@
 """The image, built from its Dockerfile by buildah and run by podman: ``make image-check``.
 
 No part of ``make test``: it fetches Debian's packages and Python's, and takes minutes. What can be
-told without an engine, ``test_image.py`` tells. ``TOCSIN_IMAGE_PYTHON`` names where a Python like
-the Dockerfile's is installed, which stands in for its base image (``tests/support/engine.py``).
+told without an engine, ``test_image.py`` tells.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import time
 from http import HTTPStatus
 from pathlib import Path
@@ -20,35 +18,20 @@ from urllib.request import urlopen
 import pytest
 
 from deploy.kafka.runtime import HOST, free_port
-from deploy.release.image import About
 from deploy.release.version import version
-from tests.support.engine import Engine, stand_in
+from tests.support.engine import ABOUT, IMAGE
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from tests.support.engine import Engine
     from tests.support.kafka import Broker
 
-IMAGE = "localhost/tocsin:checked"
-ABOUT = About(version(), "0" * 40, 1_700_000_000)
 MOST_BYTES = 350_000_000
 OFFICE = ROOT / "examples" / "office"
 COMPILED = r"^# code object from '(/.*\.py)'"
 READY = "import urllib.request as r; r.urlopen('http://127.0.0.1:{}/readyz', timeout=5)"
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """An engine that has the image; its storage is removed at the end."""
-    python = Path(os.environ.get("TOCSIN_IMAGE_PYTHON") or sys.base_prefix)
-    assert python != Path("/usr"), "Debian's own is no stand-in: make image-check PYTHON312=FOLDER"
-    with Engine(tmp_path_factory.mktemp("engine")) as made:
-        stand_in(made, python)
-        made.build(IMAGE, ABOUT)
-        yield made
 
 
 def test_the_image_is_small(engine: Engine) -> None:
@@ -65,7 +48,7 @@ def test_it_says_what_it_is_of(engine: Engine) -> None:
     )
     assert ABOUT.labels.items() <= labels.items()
     assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
-    assert _once(engine, "tocsin", "--version") == f"tocsin, version {version()}"
+    assert engine.once(IMAGE, "tocsin", "--version") == f"tocsin, version {version()}"
 
 
 def test_nothing_is_in_it_that_installs_or_is_root(engine: Engine) -> None:
@@ -76,9 +59,11 @@ def test_nothing_is_in_it_that_installs_or_is_root(engine: Engine) -> None:
         " [shutil.which(n) for n in ('pip', 'apt-get', 'dpkg', 'perl', 'bash', 'strip', 'gcc')],"
         " len(ssl.create_default_context().get_ca_certs()) > 50]))"
     )
-    told = json.loads(_once(engine, "python", "-c", script))
+    told = json.loads(engine.once(IMAGE, "python", "-c", script))
     assert told == [10001, 10001, None, [None] * 7, True]
-    bill = json.loads(_once(engine, "python", "-c", "print(open('/opt/tocsin/sbom.json').read())"))
+    bill = json.loads(
+        engine.once(IMAGE, "python", "-c", "print(open('/opt/tocsin/sbom.json').read())")
+    )
     urls = {each["purl"].split("@")[0] for each in bill["components"]}
     assert urls >= {"pkg:generic/python", "pkg:deb/debian/libssl3", "pkg:pypi/scipy"}
 
@@ -98,11 +83,11 @@ def test_a_replay_compiles_nothing(engine: Engine) -> None:
 
 def test_every_command_is_there(engine: Engine) -> None:
     """Each is imported when it is called, and says what it takes."""
-    told = _once(engine, "tocsin", "--help")
+    told = engine.once(IMAGE, "tocsin", "--help")
     names = re.findall(r"^[^\w-]+([a-z]+) {2,}\S", told, flags=re.MULTILINE)
     assert {"run", "notify", "mqtt", "board", "simulate", "ledger"} <= set(names)
     loop = "for name in " + " ".join(names) + "; do tocsin $name --help >/tmp/out || exit 1; done"
-    _once(engine, "sh", "-c", loop)
+    engine.once(IMAGE, "sh", "-c", loop)
 
 
 @pytest.mark.parametrize(("program", "code"), [("tocsin", 2), ("serve.sh", 0)])
@@ -129,7 +114,7 @@ def test_a_worker_gets_ready(engine: Engine, broker: Broker, tmp_path: Path) -> 
         IMAGE, "run", str(scenario.config), options=(f"--volume={folder}:{folder}",)
     )
     pid = engine.said("podman", "inspect", "--format={{.State.Pid}}", container)
-    wait_until("it is ready", lambda: _ready(public), every_s=0.05)
+    wait_until("it is ready", lambda: ready(public), every_s=0.05)
     used = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]
     print(f"ready after {sum(map(int, used)) / os.sysconf('SC_CLK_TCK'):.2f} s of processor time")
     engine.said("podman", "exec", container, "python", "-c", READY.format(public))
@@ -137,17 +122,10 @@ def test_a_worker_gets_ready(engine: Engine, broker: Broker, tmp_path: Path) -> 
     assert engine.said("podman", "inspect", "--format={{.State.ExitCode}}", container) == "0"
 
 
-def _ready(port: int) -> bool:
+def ready(port: int) -> bool:
+    """Return whether a worker's page on loopback says that it is ready."""
     try:
         with urlopen(f"http://{HOST}:{port}/readyz", timeout=5) as answer:
             return bool(answer.status == HTTPStatus.OK)
     except OSError:
         return False
-
-
-def _once(engine: Engine, *words: str) -> str:
-    """Return what a command in the image prints."""
-    return engine.said(
-        *("podman", "run", "--rm", "--read-only", "--tmpfs=/tmp:mode=1777", "--network=host"),
-        *(f"--entrypoint={words[0]}", IMAGE, *words[1:]),
-    )

@@ -15,26 +15,35 @@ from typing import Final, Self
 
 import psycopg
 
+from deploy.kafka.runtime import HOST
 from tests.support.postgres import pgserver
 from tests.support.waiting import wait_until
 
 _NAME: Final = "tocsin"
+_RULES: Final = f"local all all trust\nhost all all {HOST}/32 scram-sha-256\n"
 
 
 class Database:
-    """One server on a Unix socket, with one database for the ledger."""
+    """One server on a Unix socket, with one database for the ledger.
 
-    def __init__(self) -> None:
+    Args:
+        port: on loopback, where it asks for passwords; none where 0.
+    """
+
+    def __init__(self, port: int = 0) -> None:
         # A Unix socket's path may hold 107 bytes only.
         self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-"))
         self._data = self._directory / "data"
         self._server = pgserver(self._data, start=False)
+        (self._data / "pg_hba.conf").write_text(_RULES, encoding="utf-8")
+        self._listens = f"listen_addresses={HOST if port else ''}"
+        self.port = port or 5432
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """The ledger's URL; it survives ``kill`` and ``start``."""
-        return f"postgresql://postgres@/{_NAME}?host={self._data}"
+        return self._url(_NAME)
 
     def __enter__(self) -> Self:
         """Start, and make the database."""
@@ -54,9 +63,7 @@ class Database:
         Raises:
             psycopg.OperationalError: the server is away.
         """
-        return psycopg.connect(
-            f"postgresql://postgres@/{name}?host={self._data}", autocommit=True, connect_timeout=5
-        )
+        return psycopg.connect(self._url(name), autocommit=True, connect_timeout=5)
 
     def start(self) -> None:
         """Start and wait until it answers; a killed one's children may hold its memory a while."""
@@ -69,13 +76,16 @@ class Database:
             self._process.wait()
             self._process = None
 
+    def _url(self, name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={self._data}&port={self.port}"
+
     def _answers(self) -> bool:
         if self._process is None or self._process.poll() is not None:
             with (self._directory / "log").open("ab") as log:
                 self._process = subprocess.Popen(
                     [
                         *(self._server.bin_path / "postgres", "-D", self._data),
-                        *("-k", self._data, "-c", "listen_addresses="),
+                        *("-k", self._data, "-c", self._listens, "-p", str(self.port)),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=log,

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deploy.release.image import About
+from deploy.release.version import version
 from tests.support.procs import ran
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-    from deploy.release.image import About
+IMAGE = "localhost/tocsin:checked"
+ABOUT = About(version(), "0" * 40, 1_700_000_000)
 
 MIRROR = "http://deb.debian.org/debian"
 RELEASE = "bookworm"
@@ -71,6 +74,7 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         """End what was started here, and remove every image."""
+        self("podman", "pod", "rm", "--all", "--force", "--time=5")
         self("podman", "rm", "--all", "--force", "--time=5")
         self("podman", "rmi", "--all", "--force")
         if self._within is not None:
@@ -121,6 +125,13 @@ class Engine:
             *("--network=host", "--tmpfs=/tmp:mode=1777,size=64m", "--memory=1g"),
         )
         return self.said("podman", "run", *hardened, *options, image, *words)
+
+    def once(self, image: str, *words: str, options: tuple[str, ...] = ()) -> str:
+        """Return what a command in an image prints."""
+        return self.said(
+            *("podman", "run", "--rm", "--read-only", "--tmpfs=/tmp:mode=1777", "--network=host"),
+            *(*options, f"--entrypoint={words[0]}", image, *words[1:]),
+        )
 
 
 def stand_in(engine: Engine, python: Path) -> None:
