@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 HELM: Final = shutil.which("helm") or str(ROOT / ".cache" / "bin" / "helm")
 PAGE: Final = "docs/how-to/deploy-kubernetes.md"
-SECRET: Final = "0123456789abcdef"  # noqa: S105  # of a server that this test starts
+SECRET: Final = "of-a-server"  # noqa: S105  # that this test starts
 PUBLIC: Final = 9464
 SEEN: Final = (
     "{{.Config.User}} {{.HostConfig.ReadonlyRootfs}} {{.EffectiveCaps}} "
