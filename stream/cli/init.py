@@ -110,7 +110,7 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
         "period": ("DURATION", "Time after which a person's budget is renewed."),
         "max-fnr": ("RATE", "How often a true alarm may be missed (0.05)."),
         "false-alarms": ("RATE", 'False alarms tolerated, as "1 per week".'),
-        "max-delay": ("DURATION", "From when it is due until it is published."),
+        "max-delay": ("DURATION", "From the event that meets the condition to the alarm."),
         "episodes": (_WHOLE, "Episodes that a budget period must cover."),
         "since": ("DAY", "First day that a replay decides (2025-03-03)."),
         "until": ("DAY", "The day after the last one of a replay."),
@@ -242,9 +242,10 @@ def _tell_alarm(filled: FilledTemplate) -> None:
     for one in often_false(filled.alarms):
         complain(ConfigError(f"{one.alarm}: {one.message}", hint=one.hint), kind="warning")
     if filled.found.episodes is not None:
+        many, most = filled.found.episodes, filled.found.alarm.aim.alarms
         click.echo(
-            f"A period carries {filled.found.episodes} episodes; after"
-            f" {filled.found.alarm.aim.alarms} alarms it does not fire until the next period."
+            f"A period carries {many} episode{'' if many == 1 else 's'}; after {most}"
+            f" alarm{'' if most == 1 else 's'} it does not fire until the next period."
         )
     if answers.people:
         click.echo(

@@ -56,7 +56,8 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -
     if report.alarms is not None:
         for warning in placed(report, often_false(as_solved(report.alarms, found.solved))):
             complain(warning, kind="warning")
-    click.echo(f"{found.after.path}: {len(found.after.entries)} alarms")
+    many = len(found.after.entries)
+    click.echo(f"{found.after.path}: {many} alarm{'s' if many > 1 else ''}")
 
 
 def _write(target: Path, text: str) -> None:

@@ -49,7 +49,7 @@ def test_what_is_open_is_resolved_once(tmp_path: Path) -> None:
     assert (made.exit_code, made.stdout.splitlines()[0]) == (0, "crowded: resolved")
     held = lock_of(path)
     again = invoke("lock", path)
-    assert (again.exit_code, again.stdout) == (0, f"{path.with_suffix('.lock')}: 1 alarms\n")
+    assert (again.exit_code, again.stdout) == (0, f"{path.with_suffix('.lock')}: 1 alarm\n")
     assert lock_of(path) == held
     checked = invoke("lock", path, "--check")
     assert (checked.exit_code, checked.output) == (0, "")
