@@ -338,7 +338,7 @@ class AlarmModel(_Model):
         ]
         | None
     ) = None
-    """latest time from the deciding event to its alarm, as 10m; tocsin lock chooses the mechanism"""
+    """latest time from the deciding event to its alarm (10m); tocsin lock chooses the mechanism"""
     episodes: Whole | None = None
     """number of episodes that the budget has to cover per period"""
     share: Share | None = None
