@@ -180,13 +180,13 @@ def refuse_errors(errors: Sequence[ConfigError]) -> NoReturn:
 def say_warned(file: str, warnings: int) -> None:
     """Say that a configuration has warnings, and which command shows them."""
     if warnings:
-        note(f"{warnings} warning{'' if warnings == 1 else 's'}: tocsin check {file}")
+        note(f"{warnings} warning{'' if warnings == 1 else 's'}, shown by: tocsin check {file}")
 
 
 def say_awaited(alarms: Alarms) -> None:
     """Say which Kafka is waited for: its clients try for half a minute without a word."""
     if alarms.kafka is not None:
-        click.echo(f"waiting for Kafka at {alarms.kafka.bootstrap}", err=True)
+        click.echo(f"connecting to Kafka at {alarms.kafka.bootstrap}", err=True)
 
 
 def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:

@@ -129,7 +129,7 @@ def run(
         # Before anything is registered: what was lost is told by what the ledger does not know.
         mine = (alarms, ledger, identities, writer, clock)
         if _reached(partial(claim_feeds, *mine), dependencies.kafka):
-            log.warning(Line.OWNED)
+            log.info(Line.OWNED)
         runtime = assemble(
             alarms,
             ledger,

@@ -155,7 +155,7 @@ def test_warnings_are_shown_by_check_alone(tmp_path: Path) -> None:
     assert tocsin("check", path).stderr.count("warning: ") == 2
     for command in (("plan", path), ("run", path, "--replay", events(tmp_path), "--dry-run")):
         said = tocsin(*command).stderr
-        assert said.count(f"note: 2 warnings: tocsin check {path}\n") == 1
+        assert said.count(f"note: 2 warnings, shown by: tocsin check {path}\n") == 1
         assert "warning: " not in said
 
 

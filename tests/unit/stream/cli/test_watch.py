@@ -72,7 +72,7 @@ def test_records_are_never_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """--json prints each of them; standard error says at once what is waited for."""
     shown, said = watched(tmp_path, monkeypatch, "--json")
     assert len(shown) == 7
-    assert "waiting for Kafka at broker:9092\n" in said
+    assert "connecting to Kafka at broker:9092\n" in said
 
 
 def test_a_reader_that_goes_is_no_fault_of_kafka(
