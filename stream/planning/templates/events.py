@@ -108,10 +108,10 @@ def _quiet(filled: FilledTemplate, cells: int) -> int:
 
 
 def _refuse_large(answers: Answers, figure: int) -> None:
-    events = figure
+    least = 1
     if answers.measured is Measured.AMOUNT:
-        events = figure // max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
-    if events > _MOST_EVENTS:
+        least = max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
+    if figure // least > _MOST_EVENTS:
         raise ConfigError(
             f"the threshold {answers.threshold:,} is too large for made-up events",
             hint="write one for a threshold of some thousands; then raise it, and the tolerance, in"
