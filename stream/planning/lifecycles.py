@@ -161,7 +161,8 @@ def _after(
     kept = (*state, fired)
     if sum(kept) >= terms.needed:
         return 0
-    # The oldest is forgotten if it did not fire, or is too old to be among enough that do.
-    while kept and not (kept[0] and sum(kept) + terms.among - len(kept) >= terms.needed):
+    if terms.needed == terms.among and not fired:  # a new row begins
+        return ()
+    while kept and not (kept[0] and len(kept) < terms.among):
         kept = kept[1:]
     return kept
