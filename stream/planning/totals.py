@@ -66,20 +66,19 @@ def totals(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Totals |
     if table is None:
         return None
     units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    costs = table.losses(alarms, units, budget).astype(np.float64)
-    losses = np.minimum(costs, plan.terms.epsilon_max_units)
+    losses = np.minimum(table.losses(alarms, units, budget), plan.terms.epsilon_max_units)
     (week_units, week), (year_units, year) = (_fullest(table, losses, days) for days in (7, 365))
     return Totals(week, year, week_units, year_units)
 
 
-def _fullest(table: PeriodTable, losses: NDArray[np.float64], days: int) -> tuple[int, int]:
+def _fullest(table: PeriodTable, losses: NDArray[np.object_], days: int) -> tuple[int, int]:
     """Return the largest sum over periods that begin within so many days, and how many cost."""
     starts, span_ms = table.starts_ms, days * DAY_MS
     stops = np.searchsorted(starts, starts + span_ms)
     if isinstance(table.calendar, LocalCalendar):  # also where a clock is set forward
         every = -(-days // table.calendar.step_days)
         stops = np.minimum(np.arange(len(starts)) + every, len(starts))
-    sums = np.concatenate([[0.0], np.cumsum(losses)])
+    sums = np.concatenate([[0], np.cumsum(losses)])
     at = int(np.argmax(sums[stops] - sums[:-1]))
     fullest = losses[at : stops[at]]
     times = max(1, -(-span_ms // int(table.ends_ms[-1] - starts[0])))
