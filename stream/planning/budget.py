@@ -21,8 +21,6 @@ from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import scopes_of, shape_of, terms_of
 from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
 from stream.planning.occupancy import ActiveWindows, run_breaks
-from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -239,15 +237,8 @@ def _kinds_of_periods(
 
 def _is_steady(calendar: Calendar) -> bool:
     """Whether every instant lies in as many windows as any other."""
-    match calendar:
-        case FixedCalendar(size_ms=size, step_ms=step, schedule=None):
-            return size % step == 0
-        case LocalCalendar(size_days=size, step_days=step, schedule=None):
-            return size % step == 0
-        case CumulativeCalendar(schedule=None):
-            return True
-        case _:
-            return False
+    size, step = calendar.lengths
+    return calendar.schedule is None and size % step == 0
 
 
 def _minutes(schedule: Schedule) -> ValueSet:

@@ -98,15 +98,11 @@ def often_false(alarms: Alarms) -> Iterator[Objection]:
         false, tolerated = utility_of(alarm, alarms.budget).false, alarm.false_alarms
         if false is None or (week := false.varying) is None:
             continue
-        most = []
-        if (
-            tolerated is not None
-            and week * tolerated.days > _TWICE * SPANS["week"] * tolerated.number
-        ):
-            most.append(f"{tolerated.text} tolerated")
-        if week > false.most / _TWICE:
-            most.append(f"its SVT runs carry {false.most:g}")
-        if most:
+        bounds = [(false.most / _TWICE, f"its SVT runs carry {false.most:g}")]
+        if tolerated is not None:
+            often = float(_TWICE * SPANS["week"] * tolerated.number / tolerated.days)
+            bounds.insert(0, (often, f"{tolerated.text} tolerated"))
+        if most := [text for bound, text in bounds if week > bound]:
             text = f"{rate(week)} false alarms a week if counts vary about the baseline (Poisson)"
             text = f"{text}; {', '.join(most)}"
             yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_OFTEN)
@@ -150,28 +146,25 @@ def _low_utility(alarm: Alarm) -> Iterator[Objection]:
     law = DetectionCurve.of(alarm)
     if law.steps is not None:  # what counts nothing has no score of its own
         return
-    nothing = np.zeros(1, dtype=np.int64)
+    for cell, count, where, hint in _ordinary(law, alarm):
+        chances = law.at(cell, [Fraction(count)])
+        if chances is not None and chances[0] > _MOSTLY:
+            text = f"it fires with probability {chances[0]:.2f} {where}"
+            written = _OF_BAND if alarm.band else hint
+            yield Objection(alarm.id, Objections.LOW_UTILITY, text, written)
+            return
+
+
+def _ordinary(law: DetectionCurve, alarm: Alarm) -> Iterator[tuple[int, float, str, str]]:
+    """Yield cells with a count at which they should not fire, where that is, and what to change."""
     for cell in law.cells():
-        chances = law.chances(cell, nothing)
-        if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
-            text = f"it fires with probability {chances[0]:.2f} in an empty group"
-            yield Objection(
-                alarm.id, Objections.LOW_UTILITY, text, _OF_BAND if alarm.band else _TOO_WIDE
-            )
-            return
-    if alarm.baseline is None:
-        return
-    for cell in _unlike(law.thresholds, alarm.baseline):
-        baseline = float(alarm.baseline[cell])
-        found = law.at(cell, [Fraction(baseline)])
-        if found is not None and found[0] > _MOSTLY:
-            named = ", ".join(alarm.domain.group(cell).values())
+        if not law.due(cell, np.zeros(1, dtype=np.int64))[0]:
+            yield cell, 0.0, "in an empty group", _TOO_WIDE
+    if alarm.baseline is not None:
+        for cell in _unlike(law.thresholds, alarm.baseline):
+            named, baseline = ", ".join(alarm.domain.group(cell).values()), alarm.baseline[cell]
             where = f" in {named}" if named else ""
-            text = f"it fires with probability {found[0]:.2f} at the baseline{where}, {baseline:g}"
-            yield Objection(
-                alarm.id, Objections.LOW_UTILITY, text, _OF_BAND if alarm.band else _TOO_NEAR
-            )
-            return
+            yield cell, float(baseline), f"at the baseline{where}, {baseline:g}", _TOO_NEAR
 
 
 def _unlike(thresholds: NDArray[np.int64], baseline: NDArray[np.float64]) -> list[int]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.base import Decider, Operator
+    from operators.base import Operator
     from stream.model.alarm import Alarm
 
 __all__ = ["DetectionCurve", "whole", "why_not"]
@@ -66,10 +66,8 @@ class DetectionCurve:
         """Yield the law of every severity level by its name; itself of an alarm without."""
         levels = self.alarm.aim.severities
         for number, level in enumerate(levels):
-            yield (
-                level.name,
-                DetectionCurve(self.alarm.at_severity(level.name), None, self.alarm, number),
-            )
+            alone = self.alarm.at_severity(level.name)
+            yield level.name, DetectionCurve(alone, None, self.alarm, number)
         if not levels:
             yield "", self
 
@@ -229,10 +227,13 @@ def why_not(alarm: Alarm) -> str | None:
     Args:
         alarm: the alarm.
     """
-    band = alarm.band
-    if band is not None:
-        return _why_not_of(band.decider, alarm)
-    if mechanism_of(alarm.mechanism).first_phase:
+    if alarm.band is not None:
+        decider = alarm.band.decider
+        if alarm.reference is not None and isinstance(decider.tau, Relative):
+            return "how wide its band is follows from a reference that is counted"
+        if len(decider.statistics) > 1 or alarm.aggregates[0].kind not in ADDED_UP:
+            return f"{decider.name} evaluates more than one number"
+    elif mechanism_of(alarm.mechanism).first_phase:
         if len(alarm.condition.channels) > 1:
             return f"{alarm.mechanism} chooses between several noisy values"
         if not _one_added(alarm):
@@ -244,15 +245,6 @@ def _one_added(alarm: Alarm) -> bool:
     """Return whether an alarm is about one count or sum."""
     used = {atom.statistic for atom in alarm.condition.atoms.values()}
     return len(used) == 1 and alarm.aggregates[used.pop()].kind in ADDED_UP
-
-
-def _why_not_of(decider: Decider, alarm: Alarm) -> str | None:
-    """Return the same of a band."""
-    if alarm.reference is not None and isinstance(decider.tau, Relative):
-        return "how wide its band is follows from a reference that is counted"
-    if len(decider.statistics) > 1 or alarm.aggregates[0].kind not in ADDED_UP:
-        return f"{decider.name} evaluates more than one number"
-    return None
 
 
 def _is_after(text: str) -> bool:

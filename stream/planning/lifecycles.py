@@ -158,14 +158,11 @@ def _after(
     if isinstance(state, int):
         quiet = 0 if fired else state + 1
         return () if quiet == terms.resolve_after else quiet
-    window = (*state, fired)[-terms.among :]
-    if sum(window) >= terms.needed:
+    kept = (*state, fired)
+    if sum(kept) >= terms.needed:
         return 0
-    kept = window[1:] if len(window) == terms.among else window
-    if terms.needed == terms.among and not all(
-        kept
-    ):  # a window that does not fire begins a new row
-        kept = kept[len(kept) - kept[::-1].index(False) :]
-    while kept and not kept[0]:
+    if terms.needed == terms.among and not fired:  # a new row begins
+        return ()
+    while kept and not (kept[0] and len(kept) < terms.among):
         kept = kept[1:]
     return kept

@@ -8,7 +8,6 @@ stretched so far that windows leave gaps, or that under a schedule they cover le
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stream.config.sql.text import name_in_sql
@@ -41,7 +40,7 @@ def longest_stretch(calendar: Calendar, periods: PeriodTable | None) -> int:
         calendar: the windows.
         periods: those of the budget; ``None`` where there are none that end.
     """
-    size, step = _size_and_step(calendar)
+    size, step = calendar.lengths
     if size != step:
         return max(1, size // step)
     if periods is None:
@@ -70,30 +69,26 @@ def stretched(calendar: Calendar, times: int) -> Calendar:
     Raises:
         ValueError: they are beyond what a calendar can hold.
     """
-    size, step = _size_and_step(calendar)
-    new_size, new_step = (size * times if size == step else size), step * times
+    size, step = calendar.lengths
+    longer = (size * times if size == step else size), step * times
     if isinstance(calendar, FixedCalendar):
-        return replace(calendar, size_ms=new_size, step_ms=new_step)
+        return FixedCalendar(*longer, calendar.schedule)
     if isinstance(calendar, LocalCalendar):
-        return replace(calendar, size_days=new_size, step_days=new_step)
+        return LocalCalendar(*longer, calendar.timezone, calendar.schedule)
     return calendar
 
 
 def window_text(calendar: Calendar, time: str) -> str:
     """Return windows over a time field as one writes them into GROUP BY."""
-    match calendar:
-        case LocalCalendar(size_days=size, step_days=step):
-            size_text, step_text = (f"INTERVAL '{days}' DAY" for days in (size, step))
-        case FixedCalendar(size_ms=size, step_ms=step):
-            size_text, step_text = _interval(size), _interval(step)
-        case CumulativeCalendar(size_ms=size, step_ms=step):
-            return f"CUMULATE({name_in_sql(time)}, {_interval(step)}, {_interval(size)})"
-        case _:
-            return calendar.describe()
-    field = name_in_sql(time)
-    if size == step:
-        return f"TUMBLE({field}, {size_text})"
-    return f"HOP({field}, {step_text}, {size_text})"
+    size, step = calendar.lengths
+    lengths: tuple[int, ...] = (step, size)
+    function = "HOP"
+    if isinstance(calendar, CumulativeCalendar):
+        function = "CUMULATE"
+    elif size == step:
+        lengths, function = (size,), "TUMBLE"
+    written = "INTERVAL '{}' DAY".format if isinstance(calendar, LocalCalendar) else _interval
+    return f"{function}({', '.join((name_in_sql(time), *map(written, lengths)))})"
 
 
 def duration_text(length_ms: int) -> str:
@@ -105,17 +100,6 @@ def duration_text(length_ms: int) -> str:
         if number:
             parts.append(f"{number} {name}")
     return " ".join(parts[:2]) or f"{length_ms} ms"
-
-
-def _size_and_step(calendar: Calendar) -> tuple[int, int]:
-    """Return size and step in the calendar's own unit; both 1 for one that is not known."""
-    match calendar:
-        case FixedCalendar(size_ms=size, step_ms=step):
-            return size, step
-        case LocalCalendar(size_days=size, step_days=step):
-            return size, step
-        case _:
-            return 1, 1
 
 
 def _interval(length_ms: int) -> str:

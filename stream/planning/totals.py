@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.planning.budget import PeriodTable
 
-__all__ = ["Totals", "period_losses", "totals"]
+__all__ = ["Totals", "totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +46,12 @@ class Totals:
     year_units: int
 
 
-def period_losses(
-    table: PeriodTable, plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget
-) -> NDArray[np.float64]:
-    """Return what each period may cost one person, in loss units, as shape (n,).
-
-    A period costs all its windows, each at its worst, and no more than ``epsilon_max``: what is
-    beyond is refused.
-
-    Args:
-        table: the periods.
-        plan: of one budget.
-        alarms: the alarms on it.
-        budget: unit and contribution bounds.
-    """
-    units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    losses = table.losses(alarms, units, budget).astype(np.float64)
-    return np.minimum(losses, plan.terms.epsilon_max_units)
-
-
 def totals(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Totals | None:
     """Add up what the periods of a week and of a year may cost one person.
 
-    Looked at are the periods of the plan; where they are over before a year is, what they come to
-    is taken as often as a year has room for.
+    A period costs all its windows, each at its worst, and no more than ``epsilon_max``: what is
+    beyond is refused. Looked at are the periods of the plan; where they are over before a year is,
+    what they come to is taken as often as a year has room for.
 
     Args:
         plan: of one budget.
@@ -83,22 +65,21 @@ def totals(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Totals |
     table = periods_of(budget)
     if table is None:
         return None
-    losses = period_losses(table, plan, alarms, budget)
+    units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
+    losses = np.minimum(table.losses(alarms, units, budget), plan.terms.epsilon_max_units)
     (week_units, week), (year_units, year) = (_fullest(table, losses, days) for days in (7, 365))
     return Totals(week, year, week_units, year_units)
 
 
-def _fullest(table: PeriodTable, losses: NDArray[np.float64], days: int) -> tuple[int, int]:
+def _fullest(table: PeriodTable, losses: NDArray[np.object_], days: int) -> tuple[int, int]:
     """Return the largest sum over periods that begin within so many days, and how many cost."""
     starts, span_ms = table.starts_ms, days * DAY_MS
     stops = np.searchsorted(starts, starts + span_ms)
     if isinstance(table.calendar, LocalCalendar):  # also where a clock is set forward
         every = -(-days // table.calendar.step_days)
         stops = np.minimum(np.arange(len(starts)) + every, len(starts))
-    sums, costs = (
-        np.concatenate([[0.0], np.cumsum(each)]) for each in (losses, (losses > 0).astype(float))
-    )
+    sums = np.concatenate([[0], np.cumsum(losses)])
     at = int(np.argmax(sums[stops] - sums[:-1]))
+    fullest = losses[at : stops[at]]
     times = max(1, -(-span_ms // int(table.ends_ms[-1] - starts[0])))
-    units, periods = (each[stops[at]] - each[at] for each in (sums, costs))
-    return int(units) * times, int(periods) * times
+    return int(fullest.sum()) * times, int(np.count_nonzero(fullest)) * times

@@ -200,9 +200,7 @@ class Case:
         Args:
             further: in units of the statistic.
         """
-        return self._with_thresholds(self.atom.thresholds + np.int64(further))
-
-    def _with_thresholds(self, thresholds: NDArray[np.int64]) -> Case:
+        thresholds = self.atom.thresholds + np.int64(further)
         atoms = {self.name: replace(self.atom, thresholds=thresholds)}
         condition = replace(self.alarm.condition, atoms=atoms)
         return replace(self, alarm=replace(self.alarm, condition=condition))

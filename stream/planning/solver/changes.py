@@ -91,12 +91,8 @@ def changes_of(case: Case) -> list[Change]:
     )
     bounds = (_bounded(case, *each) for each in _BOUNDS.items())
     found = chain(*(kind(case) for kind in kinds), *bounds)
-    return [one for one in found if _verified(one.candidate)]
-
-
-def _verified(found: Candidate) -> bool:
-    """Whether a whole file carries what was found: planned as it would be written."""
-    return found.keeps and budget_plan(found.joined).fits
+    # Planned as it would be written: a whole file has to carry it.
+    return [one for one in found if one.candidate.keeps and budget_plan(one.candidate.joined).fits]
 
 
 def _keeping(case: Case) -> Candidate | None:

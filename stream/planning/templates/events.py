@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
@@ -108,10 +109,10 @@ def _quiet(filled: FilledTemplate, cells: int) -> int:
 
 
 def _refuse_large(answers: Answers, figure: int) -> None:
-    events = figure
+    least = 1
     if answers.measured is Measured.AMOUNT:
-        events = figure // max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
-    if events > _MOST_EVENTS:
+        least = max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
+    if figure // least > _MOST_EVENTS:
         raise ConfigError(
             f"the threshold {answers.threshold:,} is too large for made-up events",
             hint="write one for a threshold of some thousands; then raise it, and the tolerance, in"
@@ -155,12 +156,11 @@ def _amounts(answers: Answers, figure: int) -> Iterator[int]:
     if answers.measured is not Measured.AMOUNT:
         yield from [1] * figure
         return
-    left, number = figure, 0
-    while left > 0:
-        share = _ORDINARY_SHARES[number % len(_ORDINARY_SHARES)]
-        amount = min(max(answers.clip * share // 100, 1), left)
+    shares = cycle(_ORDINARY_SHARES)
+    while figure > 0:
+        amount = min(max(answers.clip * next(shares) // 100, 1), figure)
         yield amount
-        left, number = left - amount, number + 1
+        figure -= amount
 
 
 def _whose(answers: Answers, number: int, at: int, events: int) -> int | str:

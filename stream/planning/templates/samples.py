@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,8 +33,13 @@ MOST_ROWS: Final = 10_000
 
 _MOST_VALUES: Final = 500
 _PLAUSIBLE_MS: Final = range(631_152_000_000, 4_102_444_800_000)  # 1990 to 2100
-_SECONDS: Final = range(631_152_000, 4_102_444_800)
-_FINER: Final = {1_000: "microseconds", 1_000_000: "nanoseconds"}  # of a millisecond
+_SCALES: Final = {
+    1_000_000_000: "seconds",
+    1_000_000: "milliseconds",
+    1_000: "microseconds",
+    1: "nanoseconds",
+}
+"""Units that times are counted in, by how many nanoseconds they are."""
 _INT64: Final = range(-(2**63), 2**63)
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LOCAL_DATE: Final = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{1,4}\b.*", re.ASCII)
@@ -45,17 +50,19 @@ _ODD: Final[Mapping[type, str]] = {
     bytes: "bytes that are no text",
     date: _DAYS,
 }
-_WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
-_REAL: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
-_BOOLEANS: Final = {"true": True, "false": False}
+_MEANINGS: Final[Mapping[str, Callable[[str], Any]]] = {
+    r"(?ai:true|false)": lambda cell: cell.lower() == "true",
+    r"-?(?:0|[1-9][0-9]{0,17})": int,
+    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?": float,
+    r"(?s:.*)": str,
+}
+"""What all cells of a column of CSV can be read as, by how they are written: the first counts."""
+
 _SEPARATOR: Final = re.compile(r"[;\t|]")
 _LISTED: Final = (FieldType.STRING, FieldType.INTEGER)
-_KINDS: Final[Mapping[type | None, FieldType]] = {
-    str: FieldType.STRING,
+_KINDS: Final[Mapping[type, FieldType]] = {
     bool: FieldType.BOOLEAN,
     datetime: FieldType.TIMESTAMP,
-    int: FieldType.INTEGER,
-    float: FieldType.FLOAT,
 }
 _PEOPLE: Final = ("person", "user", "customer", "visitor", "member", "employee", "badge", "client")
 _TIMES: Final = ("ts", "time", "timestamp", "at", "date")
@@ -217,8 +224,9 @@ def _kind(values: Sequence[Any]) -> tuple[FieldType | None, str]:
         return _kind_of_texts(values)
     if kinds == {int}:
         return _kind_of_numbers(values)
-    if kinds == {float} and all(int(value) in _SECONDS for value in values if isfinite(value)):
-        return FieldType.FLOAT, "seconds since 1970, with fractions"
+    if kinds == {float}:
+        times = all(int(each) * 1_000 in _PLAUSIBLE_MS for each in values if isfinite(each))
+        return FieldType.FLOAT, "seconds since 1970, with fractions" if times else ""
     if kinds == {int, float}:
         return FieldType.FLOAT, ""
     if len(kinds) != 1:
@@ -238,13 +246,10 @@ def _kind_of_texts(values: Sequence[str]) -> tuple[FieldType, str]:
 
 
 def _kind_of_numbers(values: Sequence[int]) -> tuple[FieldType | None, str]:
-    if all(value in _PLAUSIBLE_MS for value in values):
-        return FieldType.TIMESTAMP, "milliseconds since 1970"
-    if all(value in _SECONDS for value in values):
-        return FieldType.INTEGER, "seconds since 1970"
-    for parts, name in _FINER.items():
-        if all(value // parts in _PLAUSIBLE_MS for value in values):
-            return FieldType.INTEGER, f"{name} since 1970"
+    for scale, name in _SCALES.items():
+        if all(value * scale // 1_000_000 in _PLAUSIBLE_MS for value in values):
+            kind = FieldType.TIMESTAMP if name == "milliseconds" else FieldType.INTEGER
+            return kind, f"{name} since 1970"
     if not all(value in _INT64 for value in values):
         return None, "whole numbers beyond 64 bits"
     return FieldType.INTEGER, ""
@@ -267,14 +272,12 @@ def _meant(cells: Sequence[str | None]) -> Sequence[Any]:
     Args:
         cells: ``None`` where there is nothing.
     """
-    said = [cell for cell in cells if cell]
-    if all(cell.lower() in _BOOLEANS for cell in said):
-        return [_BOOLEANS[cell.lower()] if cell else None for cell in cells]
-    if all(_WHOLE.fullmatch(cell) for cell in said):
-        return [int(cell) if cell else None for cell in cells]
-    if all(_REAL.fullmatch(cell) for cell in said):
-        return [float(cell) if cell else None for cell in cells]
-    return [cell or None for cell in cells]
+    read = next(
+        read
+        for form, read in _MEANINGS.items()
+        if all(re.fullmatch(form, cell) for cell in cells if cell)
+    )
+    return [read(cell) if cell else None for cell in cells]
 
 
 def _likeliest(looked: Looked, kinds: Sequence[FieldType], names: Sequence[str]) -> str | None:
@@ -286,12 +289,9 @@ def _likeliest(looked: Looked, kinds: Sequence[FieldType], names: Sequence[str])
 def _object(line: bytes) -> Any:
     """Return what a line of JSON says; ``None`` of one that a feed would drop as undecodable."""
     try:
-        found = json.loads(line.decode(), parse_constant=_refused)
-        if b"\\u" in line:  # half of a pair is no text
-            json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return found
 
 
 def _arrow_rows(message: bytes) -> list[Any] | None:
@@ -315,10 +315,6 @@ def _arrow_rows(message: bytes) -> list[Any] | None:
     return rows
 
 
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
-
-
 def _json_lines(path: Path) -> Iterable[Any]:
     with path.open("rb") as file:
         lines = (line for line in file if line.strip())
@@ -339,12 +335,9 @@ def _csv_lines(path: Path) -> Iterable[Any]:
         if header.count(name) > 1:
             raise DataError(f"{path}: column {name!r} occurs twice", hint="rename one of them")
     whole = [cells for cells in lines if len(cells) == len(header)]
-    columns = {
-        name: _meant([cells[at] for cells in whole]) for at, name in enumerate(header) if name
-    }
-    yield from (None for _ in range(len(lines) - len(whole)))
-    for at in range(len(whole)):
-        yield {name: cells[at] for name, cells in columns.items()}
+    yield from [None] * (len(lines) - len(whole))
+    for row in zip(*map(_meant, zip(*whole, strict=True)), strict=True):
+        yield {name: value for name, value in zip(header, row, strict=True) if name}
 
 
 def _texts(path: Path, lines: Iterable[str]) -> Iterable[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from stream.config.sql.text import name_in_sql
@@ -17,8 +17,6 @@ from stream.planning.pages import environment
 from stream.planning.templates.answers import Measured
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from stream.planning.templates.answers import Answers
 
 __all__ = [
@@ -51,8 +49,7 @@ def configuration(answers: Answers, until: str) -> str:
     Raises:
         ConfigError: the window or the first day is none.
     """
-    for window in filter(None, (answers.window, answers.slide)):
-        _interval(window)
+    sql = _sql(answers)
     _check_roles(answers)
     names = (answers.alarm, answers.feed, answers.topic, answers.bootstrap, answers.time)
     for name in (*names, answers.unit, *answers.group_by, answers.amount, answers.active):
@@ -65,7 +62,7 @@ def configuration(answers: Answers, until: str) -> str:
         amount=answers.measured is Measured.AMOUNT,
         groups=" and ".join(answers.group_by),
         sentence=sentence(answers),
-        sql=_sql(answers),
+        sql=sql,
         until=until,
     )
 
@@ -128,7 +125,7 @@ def _check_roles(answers: Answers) -> None:
         fields.append(("amount", answers.amount))
     roles: dict[str, str] = {}
     for role, name in fields:
-        other = roles.setdefault(name, role) if name in roles else ""
+        other = roles.get(name)
         roles[name] = role
         # What devices count may be watched device by device; nobody watches a person.
         if other and (answers.people or (other, role) != ("unit", "group-by")):
@@ -176,26 +173,10 @@ def _key(text: str) -> str:
     return text if plain else quoted(text)
 
 
-def _word(text: str) -> str:
-    """Return a value as YAML writes it, in quotes where it needs them."""
-    return _unread(_key(text))
-
-
-def _text(text: str) -> str:
-    """Return a value in quotes."""
-    return _unread(quoted(text))
-
-
 def _unread(text: str) -> str:
     """Escape what would be read as a variable of the environment: in values only."""
     return text.replace("${", "$${")
 
 
-def _texts() -> Environment:
-    made = environment(__package__.rpartition(".")[0], escape=False)
-    filters: dict[str, Any] = {"key": _key, "word": _word, "text": _text, "unread": _unread}
-    made.filters.update(filters)
-    return made
-
-
-_TEXTS: Final = _texts()
+_TEXTS: Final = environment(__package__.rpartition(".")[0], escape=False)
+_TEXTS.filters.update(key=_key, quoted=quoted, unread=_unread)
