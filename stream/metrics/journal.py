@@ -29,7 +29,8 @@ KINDS: Final = (*(name for name in errors.__all__ if name not in _NEVER), _UNEXP
 
 def kind_of(error: BaseException) -> str:
     """Return the class of an error that stops a worker; its text goes nowhere."""
-    return name if (name := type(error).__name__) in KINDS else _UNEXPECTED
+    names = (each.__name__ for each in type(error).__mro__)
+    return next((name for name in names if name in KINDS), _UNEXPECTED)
 
 
 class JournalFamilies(Collector):
