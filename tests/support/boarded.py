@@ -47,11 +47,10 @@ class Topics:
         """Publish the window of an hour: its decision, then its alarms."""
         alarms = [alarm_of(number, {"room": room}, alarm=alarm) for room in rooms]
         decision = decision_of(number, denied=denied, alarms=alarms, alarm=alarm)
-        for topic, record in (
-            (self.decisions, decision),
-            *((self.alarms, one) for one in alarms),
-        ):
-            self._producer.send(topic, key=alarm.encode(), value=encode(record)).get()
+        records = [(self.decisions, encode(decision))]
+        records += [(self.alarms, encode(one)) for one in alarms]
+        for topic, value in records:
+            self._producer.send(topic, key=alarm.encode(), value=value).get()
 
     def close(self) -> None:
         """Part from the broker."""

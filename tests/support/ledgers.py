@@ -80,7 +80,7 @@ class Series:
     def request(self, index: int, *, too_old: bool = False) -> Request:
         """Ask for window ``index``; its periods are ``period`` long, none when that is 0."""
         key = self.key(index)
-        periods = ()
+        periods: tuple[int, ...] = ()
         if self.period:
             first = key.start_ms // self.period * self.period
             periods = tuple(range(first, key.end_ms, self.period))
@@ -177,7 +177,7 @@ def settle(
     noisy: Noisy | None = None,
 ) -> StoredDecision:
     """Settle a window at its worst case, at ``units`` a cell, or cell by cell."""
-    cost = UniformCost(series.units if units is None else units, CELLS)
+    cost: UniformCost | LevelCosts = UniformCost(series.units if units is None else units, CELLS)
     if cells is not None:
         cost = LevelCosts.of(np.array(cells, dtype=np.int64))
     return ledger.settle(
