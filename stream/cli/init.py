@@ -18,7 +18,7 @@ from stream.cli.shared import FILE, agreed, complain, load_alarms, note
 from stream.config.lock import read_lock
 from stream.planning.checks import often_false
 from stream.planning.false_alarms import false_alarms
-from stream.planning.shown import rate, varying_text
+from stream.planning.shown import many, rate, varying_text
 from stream.planning.templates.answers import TEMPLATES
 from stream.planning.templates.cases import CASES, cases_text
 from stream.planning.templates.dryrun import DRY_RUN, dry_run
@@ -242,10 +242,10 @@ def _tell_alarm(filled: FilledTemplate) -> None:
     for one in often_false(filled.alarms):
         complain(ConfigError(f"{one.alarm}: {one.message}", hint=one.hint), kind="warning")
     if filled.found.episodes is not None:
-        many, most = filled.found.episodes, filled.found.alarm.aim.alarms
+        most = many(filled.found.alarm.aim.alarms, "alarm")
         click.echo(
-            f"A period carries {many} episode{'' if many == 1 else 's'}; after {most}"
-            f" alarm{'' if most == 1 else 's'} it does not fire until the next period."
+            f"A period carries {many(filled.found.episodes, 'episode')}; after {most} it does not"
+            " fire until the next period."
         )
     if answers.people:
         click.echo(

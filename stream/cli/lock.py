@@ -13,6 +13,7 @@ from stream.cli.shared import BAD_INPUT, FILE, complain, leave, refuse_errors
 from stream.config.loading import examine
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
+from stream.planning.shown import many
 from stream.planning.solver.solver import as_solved
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -
     if report.alarms is not None:
         for warning in placed(report, often_false(as_solved(report.alarms, found.solved))):
             complain(warning, kind="warning")
-    many = len(found.after.entries)
-    click.echo(f"{found.after.path}: {many} alarm{'s' if many > 1 else ''}")
+    click.echo(f"{found.after.path}: {many(len(found.after.entries), 'alarm')}")
 
 
 def _write(target: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.config.loading import examine
 from stream.config.lock import Locked, digest_of, read_lock
 from stream.model.numbers import decimal
-from stream.planning.shown import varying_text
+from stream.planning.shown import many, varying_text
 from stream.planning.solver.solver import solve
 from stream.planning.utility import utility_of
 
@@ -127,9 +127,8 @@ def _figures(found: Candidate) -> dict[str, str]:
             figures["false_alarms"] += varying_text(utility.false.fired_varying)
     figures["episodes"] = "all"
     if found.episodes is not None:
-        most = found.alarm.aim.alarms
         figures["episodes"] = (
-            f"{found.episodes} in a period; after {most} alarm{'' if most == 1 else 's'} it does"
+            f"{found.episodes} in a period; after {many(found.alarm.aim.alarms, 'alarm')} it does"
             " not fire until the next one"
         )
     return figures

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from stream.planning.figures import AlarmFigures, BudgetFigures, Detection
 
-__all__ = ["number", "plan_lines", "rate", "varying_text"]
+__all__ = ["many", "number", "plan_lines", "rate", "varying_text"]
 
 _WIDTH: Final = 80
 _INDENT: Final = 16
@@ -94,7 +94,7 @@ def _budget_lines(one: BudgetFigures) -> Iterator[str]:
     if one.week is not None and one.year is not None:
         spans = (("week", *one.week), ("year", *one.year))
         sums = (
-            f"{_loss(loss)} in the fullest {span} ({_many(periods, 'period')})"
+            f"{_loss(loss)} in the fullest {span} ({many(periods, 'period')})"
             for span, loss, periods in spans
         )
         yield f"  composed: {', '.join(sums)}"
@@ -108,7 +108,8 @@ def _whose(one: BudgetFigures) -> str:
     return "an event" if _of_events(one) else "a person and period"
 
 
-def _many(number: int, noun: str) -> str:
+def many(number: int, noun: str) -> str:
+    """Return a number of things, whose plural is regular."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -146,7 +147,7 @@ def _alarm_lines(one: AlarmFigures, budget: BudgetFigures) -> Iterator[str]:
     else:
         what = "SVT run"
         yield (
-            f"  episodes      {one.episodes} in a period; after {_many(one.alarms, 'alarm')} it"
+            f"  episodes      {one.episodes} in a period; after {many(one.alarms, 'alarm')} it"
             " does not fire until the next period"
         )
     times = f" ({one.charged} x {_loss(one.loss)})" if one.charged not in {None, 1} else ""
@@ -161,7 +162,7 @@ def _covered(one: AlarmFigures, budget: BudgetFigures) -> str:
         return "the budget is never renewed: it covers them until it is spent"
     share = "all" if one.covered == one.windows else f"{one.covered:,} of"
     span = "" if _of_events(budget) else " of the fullest period"
-    return f"the budget covers {share} {_many(one.windows, 'window')}{span}"
+    return f"the budget covers {share} {many(one.windows, 'window')}{span}"
 
 
 def _detection_lines(one: Detection) -> Iterator[str]:
@@ -172,7 +173,7 @@ def _detection_lines(one: Detection) -> Iterator[str]:
         yield (
             f"  fires         {named}with probability {FOR_SURE} at {number(one.for_sure)} steps"
             f" beyond its condition, {ALMOST_NEVER} at {number(-one.almost_never)} steps short of"
-            f" it; its tolerances are {_many(one.steps, 'step')}"
+            f" it; its tolerances are {many(one.steps, 'step')}"
         )
     else:
         yield (

@@ -76,7 +76,7 @@ class AlarmBuilder:
     findings: Findings
 
     def build(self, name: str, model: AlarmModel) -> Alarm | None:
-        """Return the alarm of an alarm, or ``None`` where it has an error."""
+        """Return an alarm, or ``None`` where it has an error."""
         with suppress(Refused):
             return self._built(name, model)
         return None
