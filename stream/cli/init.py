@@ -96,10 +96,7 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
         "amount": ("FIELD", "Field to add up (shop)."),
         "clip": (_WHOLE, "Largest amount counted per event (shop)."),
         "threshold": (_WHOLE, "Fire above this."),
-        "baseline": (
-            click.IntRange(min=0),
-            "Highest aggregate of an ordinary window.",
-        ),
+        "baseline": (click.IntRange(min=0), "Highest ordinary aggregate, not the average."),
         "window": ("DURATION", "Length of a window: 15m, 1h, 1d."),
         "slide": ("DURATION", "Step of sliding windows: 15m."),
         "active": ("SCHEDULE", 'When to decide windows, as "Mon-Fri 07:00-22:00" or "always".'),
