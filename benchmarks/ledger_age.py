@@ -62,7 +62,6 @@ AIMS: Final = {
 """What each figure may be at most for a year's charges."""
 
 _BEGIN = "<!-- figures: `python -m benchmarks.ledger_age --write` writes from here -->"
-_END = "<!-- to here -->"
 
 
 class Figure(NamedTuple):
@@ -318,10 +317,7 @@ def written(text: str, title: str, note: str, figures: Sequence[Figure]) -> str:
     Raises:
         ValueError: the report has no place for figures.
     """
-    head, begin, rest = text.partition(_BEGIN)
-    section, end, tail = rest.partition(_END)
-    if not begin or not end:
-        raise ValueError("no figures section")
+    _, section, _ = report.parts(text, _BEGIN)
     kept = dict(re.findall(r"^### (.*)\n((?:(?!### ).*\n)*)", section, flags=re.MULTILINE))
     rows = [f"\n{note}\n", "| what | measured | of it work | aim for a year |", "|---|--:|--:|--:|"]
     for name, measured, cpu in figures:
@@ -329,7 +325,7 @@ def written(text: str, title: str, note: str, figures: Sequence[Figure]) -> str:
         rows.append(f"| `{name}` | {measured:,.2f} | {work} | {AIMS.get(name, '')} |")
     kept[title] = "\n".join([*rows, "", ""])
     whole = "".join(f"### {name}\n{one}" for name, one in kept.items())
-    return f"{head}{begin}\n\n{whole}{end}{tail}"
+    return report.replaced(text, whole.removesuffix("\n\n"), _BEGIN)
 
 
 def main() -> None:
@@ -340,11 +336,11 @@ def main() -> None:
     parser.add_argument("--on", choices=DATABASES, action="append", help="the database")
     parser.add_argument("--write", action="store_true", help=f"write {REPORT.name}")
     options = parser.parse_args()
-    units, databases = options.unit or tuple(PrivacyUnit), options.on or DATABASES
-    for title, note, figures in run(options.rows or SIZES, units, databases):
+    asked = (options.rows or SIZES, options.unit or tuple(PrivacyUnit), options.on or DATABASES)
+    for title, note, figures in run(*asked):
         if options.write:
-            text = REPORT.read_text(encoding="utf-8")
-            REPORT.write_text(written(text, title, note, figures), encoding="utf-8")
+            text = REPORT.read_text("utf-8")
+            REPORT.write_text(written(text, title, note, figures), "utf-8")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import argparse
 import os
 import platform
 import sqlite3
+import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 README = Path(__file__).resolve().parent / "README.md"
 
 _BEGIN = "<!-- figures: `python -m benchmarks --write` writes from here -->"
-_END = "<!-- to here -->"
+END = "<!-- to here -->"
 _PACKAGES = ("aiokafka", "faust-streaming", "numpy", "pyarrow", "msgspec", "opendp", "sqlalchemy")
 
 
@@ -112,13 +113,12 @@ def markdown(results: Mapping[str, float], *, note: str) -> str:
 
 
 def machine() -> str:
-    """Say when, on what and with which versions, and how busy it was."""
-    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
-    load = os.getloadavg()[0]
+    """Say when, of which commit, on what and with which versions, and how busy it was."""
+    versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}, {_processor()}, {os.cpu_count()} cores, "
-        f"load average {load:.1f} at the start. Python {platform.python_version()}, "
-        f"Kafka {default_version()}, SQLite {sqlite3.sqlite_version}, {packages}."
+        f"{datetime.now(UTC):%Y-%m-%d}, commit {_commit()}, {_processor()}, {os.cpu_count()} cores,"
+        f" load average {os.getloadavg()[0]:.1f} at the start. Python {platform.python_version()},"
+        f" Kafka {default_version()}, SQLite {sqlite3.sqlite_version}, {versions}."
     )
 
 
@@ -138,7 +138,20 @@ def written(path: Path, title: str, measured: Callable[[], Iterable[str]]) -> No
         print(line, flush=True)
         lines.append(line)
     if options.write:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def parts(text: str, begin: str) -> tuple[str, str, str]:
+    """Split a page into what stands before its figures, the figures, and what follows.
+
+    Raises:
+        ValueError: the page has no place for figures.
+    """
+    before, _, rest = text.partition(begin)
+    section, found, after = rest.partition(END)
+    if not found:
+        raise ValueError("no figures section")
+    return before, section, after
 
 
 def replaced(text: str, section: str, begin: str = _BEGIN) -> str:
@@ -147,11 +160,8 @@ def replaced(text: str, section: str, begin: str = _BEGIN) -> str:
     Raises:
         ValueError: the page has no such section.
     """
-    before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(_END)
-    if not found:
-        raise ValueError("no figures section")
-    return f"{before}{begin}\n\n{section}\n\n{_END}{after}"
+    before, _, after = parts(text, begin)
+    return f"{before}{begin}\n\n{section}\n\n{END}{after}"
 
 
 def figures(text: str) -> dict[str, tuple[str, ...]]:
@@ -160,13 +170,9 @@ def figures(text: str) -> dict[str, tuple[str, ...]]:
     Raises:
         ValueError: the README has no such section.
     """
-    _, _, rest = text.partition(_BEGIN)
-    section, found, _ = rest.partition(_END)
-    if not found:
-        raise ValueError("no figures section")
     rows = [
         tuple(cell.strip() for cell in line.strip("|").split("|"))
-        for line in section.splitlines()
+        for line in parts(text, _BEGIN)[1].splitlines()
         if line.startswith("|") and not line.startswith("|-")
     ]
     return {row[0]: row[1:] for row in rows}
@@ -187,7 +193,17 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def _commit() -> str:
+    """Name the commit. Reports that were just written are no change of what is measured."""
+
+    def git(*words: str) -> str:
+        return subprocess.check_output(["git", *words], cwd=README.parent, text=True).strip()
+
+    changed = git("status", "--porcelain", ":/*.py")
+    return git("rev-parse", "--short=8", "HEAD") + ", with changes" * bool(changed)
+
+
 def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     named = (line.partition(":")[2].split() for line in lines if line.startswith("model name"))
     return " ".join(next(named, [platform.machine()]))

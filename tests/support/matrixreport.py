@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.report import machine
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ at random times. In every section, per window the counts equalled a plain recoun
 decision existed, nothing was drawn after it was stored, every alarm of every stored decision was on
 the topic, repeats carried the same `alarm_id`, and `ledger verify` was clean.
 """
-_PACKAGES: Final = ("confluent-kafka", "psycopg", "SQLAlchemy", "numpy")
 
 
 def write_section(title: str, report: Mapping[str, Any]) -> None:
@@ -34,11 +31,9 @@ def write_section(title: str, report: Mapping[str, Any]) -> None:
     """
     _, *sections = REPORT.read_text().split("\n## ")
     kept = {one.partition("\n")[0]: one.partition("\n")[2].strip() for one in sections}
-    versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
-    ran = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}"
     kept[title] = "\n".join(
         [
-            f"{ran}, Python {platform.python_version()}, {versions}.",
+            machine(),
             "",
             "| what | how many |",
             "| --- | --- |",
