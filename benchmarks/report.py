@@ -18,7 +18,7 @@ from deploy.kafka.runtime import default_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-README = Path(__file__).resolve().parent / "README.md"
+README = Path(__file__).parent / "README.md"
 
 _BEGIN = "<!-- figures: `python -m benchmarks --write` writes from here -->"
 END = "<!-- to here -->"
@@ -206,4 +206,4 @@ def _commit() -> str:
 def _processor() -> str:
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     named = (line.partition(":")[2].split() for line in lines if line.startswith("model name"))
-    return " ".join(next(named, [platform.machine()]))
+    return " ".join(next(named, ["unknown"]))
