@@ -85,8 +85,8 @@ version: $(DEV)  ## write the version of pyproject.toml wherever else it is said
 	if [ -x $(HELM) ]; then $(BIN)/python -m deploy.helm.chart $(HELM) --write; fi
 
 .PHONY: release
-release: $(DEV) sbom  ## the files of a release of this commit, in dist (docs/how-to/release.md; WITHOUT=image)
-	$(BIN)/python -m deploy.release dist --bill .cache/sbom.json $(if $(filter image,$(WITHOUT)),--without-image) \
+release: $(DEV) sbom  ## the files of a release of this commit, in dist (docs/how-to/release.md; BASE=mirror of the base image, WITHOUT=image)
+	$(BIN)/python -m deploy.release dist --bill .cache/sbom.json $(if $(filter image,$(WITHOUT)),--without-image) $(if $(BASE),--base $(BASE)) \
 		$$(if [ -x $(HELM) ]; then echo --helm $(HELM); fi)
 
 .PHONY: release-check

@@ -1,9 +1,9 @@
 """All files of a release, from a commit alone: ``make release``.
 
-Use: ``python -m deploy.release OUT --bill SBOM [--helm HELM] [--without-image]``. The tree of the
-commit is built twice, in two folders, the second time from the source distribution; where bytes
-differ, nothing is left. The image needs ``buildah``; the chart is packed here, and read by ``helm``
-where one is named.
+Use: ``python -m deploy.release OUT --bill SBOM [--helm HELM] [--base IMAGE] [--without-image]``.
+The tree of the commit is built twice, in two folders, the second time from the source distribution;
+where bytes differ, nothing is left. The image needs ``buildah``; the chart is packed here, and read
+by ``helm`` where one is named.
 """  # noqa: INP001  # a script, no package
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--bill", type=Path, required=True, help="of what a user installs")
     parser.add_argument("--helm", help="reads the chart")
     parser.add_argument("--image", default="tocsin", help="name of the image")
+    parser.add_argument("--base", help="the base image under another name, as in a mirror")
     parser.add_argument("--without-image", action="store_true", help="where buildah is not")
     options = parser.parse_args()
     out: Path = options.out.resolve()
@@ -83,7 +84,10 @@ def main() -> None:
             _run([options.helm, "lint", "--strict", "--quiet", str(chart)])
         shutil.copyfile(options.bill, made / f"tocsin-{about.version}.cdx.json")
         if not options.without_image:
-            _image(about, source, made, f"{options.image}:{about.version}")
+            image = f"{options.image}:{about.version}"
+            _image(
+                about.words(source, image, options.base), made / f"tocsin-{about.version}", image
+            )
         (made / "SHA256SUMS").write_text(sums(made), "utf-8")
         shutil.copytree(made, out)
     print((out / "SHA256SUMS").read_text("utf-8"), end="")  # noqa: T201
@@ -115,12 +119,11 @@ def _same_twice(folder: Path, built: list[Path], epoch: int) -> None:
             sys.exit(f"error: {one.name} is not the same twice")
 
 
-def _image(about: About, source: Path, made: Path, name: str) -> None:
+def _image(words: list[str], made: Path, name: str) -> None:
     """Build the image, and leave it as an archive with its digest beside it."""
-    _run(["buildah", *about.words(source, name)])
-    archive = made / f"tocsin-{about.version}-image.tar"
-    digest = made / f"tocsin-{about.version}-image.digest"
-    _run(["buildah", "push", f"--digestfile={digest}", name, f"oci-archive:{archive}:{name}"])
+    _run(["buildah", *words])
+    archive = f"oci-archive:{made}-image.tar:{name}"
+    _run(["buildah", "push", f"--digestfile={made}-image.digest", name, archive])
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -36,11 +36,18 @@ class About:
             "org.opencontainers.image.created": created,
         }
 
-    def words(self, source: Path, name: str) -> list[str]:
-        """Return the arguments of ``buildah`` that build it from a tree."""
+    def words(self, source: Path, name: str, base: str | None = None) -> list[str]:
+        """Return the arguments of ``buildah`` that build it from a tree.
+
+        Args:
+            source: the tree.
+            name: of the image.
+            base: the Dockerfile's base image under another name, as in a mirror of its registry.
+        """
         labels = [f"--label={key}={value}" for key, value in self.labels.items()]
         return [
             *("build", "--format=docker", f"--timestamp={self.epoch}", *labels),
             *(f"--build-arg=VERSION={self.version}", f"--tag={name}"),
+            *([f"--from={base}"] if base else []),
             *(f"--file={source / 'deploy' / 'Dockerfile'}", str(source)),
         ]

@@ -85,11 +85,14 @@ def test_checksums_are_those_of_the_files(tmp_path: Path) -> None:
 
 def test_an_image_says_what_it_is_of(tmp_path: Path) -> None:
     """Version, commit and time of the commit, which is the time of its files as well."""
-    words = About("1.2.3", "f" * 40, 1_700_000_000).words(tmp_path, "tocsin:1.2.3")
+    about = About("1.2.3", "f" * 40, 1_700_000_000)
+    words = about.words(tmp_path, "tocsin:1.2.3")
     assert "--label=org.opencontainers.image.version=1.2.3" in words
     assert f"--label=org.opencontainers.image.revision={'f' * 40}" in words
     assert "--label=org.opencontainers.image.created=2023-11-14T22:13:20Z" in words
     assert "--timestamp=1700000000" in words
+    mirrored = about.words(tmp_path, "tocsin:1.2.3", "mirror.example/python")
+    assert set(mirrored) - set(words) == {"--from=mirror.example/python"}
     dockerfile = text_of("deploy/Dockerfile")
     for label in ("title", "description", "version", "licenses"):
         assert f"org.opencontainers.image.{label}=" in dockerfile

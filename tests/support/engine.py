@@ -108,10 +108,10 @@ class Engine:
         """Build the image as a release does, but for the base that stands in."""
         asked = self.folder / "pip.conf"
         asked.write_text("[global]\ncert = /etc/authorities.crt\n", "ascii")
-        build, *words = about.words(ROOT, name)
+        build, *words = about.words(ROOT, name, BASE)
         self.said(
             *("buildah", build, "--isolation=chroot", "--network=host"),
-            *("--pull-never", f"--from={BASE}"),
+            "--pull-never",
             # A machine behind a proxy has authorities of its own, which the image shall not have.
             f"--volume={AUTHORITIES}:/etc/authorities.crt:ro",
             f"--volume={asked}:/etc/pip.conf:ro",
