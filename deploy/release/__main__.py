@@ -22,7 +22,7 @@ from deploy.release.image import About
 from deploy.release.version import ROOT, said, version
 from deploy.release.wheel import pack
 
-__all__ = ["build", "main", "packed_chart", "sums"]
+__all__ = ["build", "main", "packed_chart", "packed_image", "sums"]
 
 _REFUSED: Final = 2
 _BUILD: Final = (
@@ -51,6 +51,13 @@ def packed_chart(source: Path, out: Path, epoch: int) -> Path:
     files = {f"tocsin/{path.relative_to(chart)}": path for path in chart.rglob("*")}
     pack(packed, files, epoch)
     return packed
+
+
+def packed_image(name: str, folder: Path, made: Path, epoch: int) -> None:
+    """Pack an image's files, of one time and of nobody, and leave its digest beside them."""
+    _run(["buildah", "push", f"--digestfile={made}-image.digest", name, f"oci:{folder}:{name}"])
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*")}
+    pack(Path(f"{made}-image.tar.gz"), files, epoch)
 
 
 def sums(out: Path) -> str:
@@ -85,9 +92,8 @@ def main() -> None:
         shutil.copyfile(options.bill, made / f"tocsin-{about.version}.cdx.json")
         if not options.without_image:
             image = f"{options.image}:{about.version}"
-            _image(
-                about.words(source, image, options.base), made / f"tocsin-{about.version}", image
-            )
+            _run(["buildah", *about.words(source, image, options.base)])
+            packed_image(image, folder / "image", made / f"tocsin-{about.version}", about.epoch)
         (made / "SHA256SUMS").write_text(sums(made), "utf-8")
         shutil.copytree(made, out)
     print((out / "SHA256SUMS").read_text("utf-8"), end="")  # noqa: T201
@@ -117,13 +123,6 @@ def _same_twice(folder: Path, built: list[Path], epoch: int) -> None:
     for one, other in zip(built, again, strict=True):
         if one.name != other.name or one.read_bytes() != other.read_bytes():
             sys.exit(f"error: {one.name} is not the same twice")
-
-
-def _image(words: list[str], made: Path, name: str) -> None:
-    """Build the image, and leave it as an archive with its digest beside it."""
-    _run(["buildah", *words])
-    archive = f"oci-archive:{made}-image.tar:{name}"
-    _run(["buildah", "push", f"--digestfile={made}-image.digest", name, archive])
 
 
 def _unpack(archive: Path, folder: Path) -> None:
