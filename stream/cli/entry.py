@@ -35,9 +35,6 @@ _UNWIND_S: Final = 5.0
 def main() -> NoReturn:
     """Run the command that the process was called with, and end with its exit code."""
     _handle(_end)
-    if "run" in sys.argv and not any(word.startswith("--replay") for word in sys.argv):
-        # A worker reads its configuration again when it is hung up on; until then it has just done.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from stream.cli.main import main as command  # noqa: PLC0415  # takes time: signals come first
     from stream.logs.clients import route  # noqa: PLC0415  # the same
 
@@ -68,7 +65,7 @@ def _log() -> Log:
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
-    """Take the signals that end a process, but for a SIGHUP that is ignored (a worker, nohup)."""
+    """Take the signals that end a process, but for a SIGHUP that is ignored (nohup)."""
     signal.signal(signal.SIGTERM, handler)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, handler)

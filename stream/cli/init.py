@@ -24,7 +24,7 @@ from stream.planning.templates.cases import CASES, cases_text
 from stream.planning.templates.dryrun import DRY_RUN, dry_run
 from stream.planning.templates.events import made_up
 from stream.planning.templates.filling import FilledTemplate, fill
-from stream.planning.templates.samples import MOST_ROWS, looked_at, rows_of_file, rows_of_messages
+from stream.planning.templates.samples import MOST_ROWS, looked_at, rows_of_file
 from stream.planning.templates.texts import (
     CONFIGURATION,
     LOCK,
@@ -70,7 +70,6 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
     " ids count (sensors), requests per endpoint (web).",
 )
 @click.option("--sample", type=FILE, help="Read these events: .jsonl, .csv or .parquet.")
-@click.option("--from-topic", metavar="TOPIC", help="Read the last events of this topic.")
 @_options(
     {
         "bootstrap": ("HOST:PORT", "Kafka broker."),
@@ -120,7 +119,6 @@ def init(
     existing: Path | None,
     template: str,
     sample: Path | None,
-    from_topic: str | None,
     *,
     yes: bool,
     force: bool,
@@ -134,12 +132,8 @@ def init(
     if existing is not None:
         _write_dry_run(existing, force=force)
         return
-    if sample and from_topic:
-        raise click.UsageError("--sample and --from-topic exclude each other")
     _refuse_to_replace(directory, (CONFIGURATION, LOCK, SAMPLE, CASES), force=force)
-    looked = _looked(sample, from_topic, given["bootstrap"])
-    if from_topic:
-        given["topic"] = given["topic"] or from_topic
+    looked = None if sample is None else _looked(sample)
     filled = fill(answered(TEMPLATES[template], given, looked))
     events = made_up(filled)
     texts = _texts(filled, events)
@@ -164,23 +158,10 @@ def _write_dry_run(file: Path, *, force: bool) -> None:
     )
 
 
-def _looked(sample: Path | None, topic: str | None, bootstrap: str | None) -> Looked | None:
+def _looked(sample: Path) -> Looked:
     """Return what a sample shows, and say who is looking."""
-    if sample is not None:
-        click.echo(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}", err=True)
-        rows, codec = rows_of_file(sample), "json"
-    elif topic is not None:
-        place = bootstrap or TEMPLATES["office"].bootstrap
-        click.echo(
-            f"as the custodian: reads the last {MOST_ROWS:,} messages of {topic} at {place}",
-            err=True,
-        )
-        from stream.kafka.sample import last_messages  # noqa: PLC0415  # imports Kafka's clients
-
-        rows, codec = rows_of_messages(last_messages(place, topic, MOST_ROWS))
-    else:
-        return None
-    looked = looked_at(rows, codec)
+    click.echo(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}", err=True)
+    looked = looked_at(rows_of_file(sample))
     for seen in looked.fields.values():
         kind = seen.kind.value if seen.kind else "of no type that is declared"
         more = f", {seen.form}" if seen.form else ""

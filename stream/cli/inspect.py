@@ -12,14 +12,11 @@ import click
 import numpy as np
 from rich.console import Console
 
-from accountant.errors import ConfigError
 from operators.conditions.formula import atom_of
-from operators.registry import mechanism_of
 from stream.cli.console import fitting
 from stream.cli.options import ALARMS, LIMIT, TIME, given_files, typed_ms
 from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, note, paths_by_feed
 from stream.cli.surveying import say_read
-from stream.config.scalars import closest
 from stream.model.headings import heading
 from stream.model.numbers import decimal
 from stream.model.references import band_of
@@ -48,7 +45,7 @@ _CAPS: Final = {
     "beyond_events": "beyond max_events_per_group",
     "beyond_windows": "beyond max_windows_per_period",
 }
-_LINES = 30  # that are shown of all alarms together, unless all are asked for
+_LINES = 30  # that are shown of all alarms together
 _LEAST = 3
 _PRIVATE = (
     "exact counts of private data, for the custodian only: no ledger is opened, nothing is "
@@ -69,12 +66,7 @@ _PRIVATE = (
     "--until", metavar=TIME, help="Only windows that end by then; default: the end of the history."
 )
 @LIMIT
-@click.option("--true-only", is_flag=True, help="Only where the condition holds.")
-@click.option(
-    "--group", "groups", multiple=True, metavar="VALUE", help="Only this group; repeatable."
-)
 @click.option("--summary", is_flag=True, help="One line per group.")
-@click.option("--all", "every", is_flag=True, help="Show every line, however many there are.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Groups, windows and feeds as JSON, one per line."
 )
@@ -87,10 +79,7 @@ def inspect(
     since: str | None,
     until: str | None,
     limit: int | None,
-    true_only: bool,
-    groups: tuple[str, ...],
     summary: bool,
-    every: bool,
     as_json: bool,
 ) -> None:
     """Show what alarms count, exactly: every window, and what is dropped.
@@ -98,25 +87,19 @@ def inspect(
     Reads the files, opens no ledger, charges and releases nothing. What it prints and
     writes is private data: for the custodian only.
     """
-    if as_json and (summary or every):
-        raise click.UsageError("--summary and --all are for what is shown; --json has every cell")
+    if as_json and summary:
+        raise click.UsageError("--summary is for what is shown; --json has every cell")
     alarms = chosen_alarms(load_alarms(file), names)
     since_ms, until_ms = (
         None if text is None else typed_ms(text, alarms.timezone, option)
         for text, option in ((since, "--since"), (until, "--until"))
     )
     alarms = spanning(alarms, since_ms, until_ms)
-    _refuse_unknown(alarms, groups, true_only=true_only)
     note(_PRIVATE)
     files = paths_by_feed(alarms, (*replayed, *more))
-
-    def kept(cell: Cell) -> bool:
-        named = not groups or not set(groups).isdisjoint(cell.group.values())
-        return named and (bool(cell.true) or not true_only)
-
     read = survey(alarms, files)
     counted = (
-        Counted(alarm, window, [cell for cell in _cells_of(alarm, window) if kept(cell)])
+        Counted(alarm, window, list(_cells_of(alarm, window)))
         for window in count_windows(alarms, files, limit=limit)
         for alarm in (alarms.by_name[window.key.query],)
     )
@@ -124,45 +107,16 @@ def inspect(
         for record in chain(chain.from_iterable(map(_window_json, counted)), map(_feed_json, read)):
             echo_json(record)
     else:
-        narrower = {
-            "--summary": summary,
-            "--true-only": true_only,
-            "--group": groups,
-            "--since": since,
-        }
-        less = ", ".join(option for option, given in narrower.items() if not given)
-        more_lines = f"--all; or less: {less}" if less else "--all"
-        _show(alarms, counted, more_lines, summary=summary, every=every)
+        _show(alarms, counted, summary=summary)
     say_read(read)
 
 
-def _refuse_unknown(alarms: Alarms, groups: tuple[str, ...], *, true_only: bool) -> None:
-    """Refuse a group that there is not, and bands where only what is true is asked for.
-
-    Raises:
-        ConfigError: naming it.
-    """
-    known: set[str] = set()
-    for alarm in alarms.by_name.values():
-        known.update(*alarm.counted.values)
-        if true_only and mechanism_of(alarm.mechanism).bands is not None:
-            raise ConfigError(
-                f"--true-only has no meaning for a band, as of alarm {alarm.id!r}",
-                hint="remove --true-only, or choose other alarms with --alarm",
-            )
-    for group in groups:
-        if group not in known:
-            raise ConfigError(f"there is no group {group!r}", hint=closest(group, known))
-
-
-def _show(
-    alarms: Alarms, counted: Iterable[Counted], options: str, *, summary: bool, every: bool
-) -> None:
-    """Print a table for every alarm, and what contribution bounds drop; options show the rest."""
+def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool) -> None:
+    """Print a table for every alarm, and what contribution bounds drop."""
     found: defaultdict[str, list[Counted]] = defaultdict(list)
     for one in counted:
         found[one.alarm.id].append(one)
-    most = None if every else max(_LINES // len(found), _LEAST)
+    most = max(_LINES // len(found), _LEAST)
     for name, windows in found.items():
         alarm, zone = alarms.by_name[name], alarms.timezone
         left, right, lines = (
@@ -171,7 +125,7 @@ def _show(
         title = name if summary else f"{name} (times: {zone})"
         Console().print(fitting(title, left, right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
-            click.echo(f"{more} more lines with {options}")
+            click.echo(f"{more} more lines: --json has all, --summary and --since fewer")
         for line in _lost_lines(windows, zone):
             click.echo(line)
 

@@ -35,7 +35,7 @@ from stream.custody.archive import (
 )
 from stream.custody.changes import apply_changes, orphan_warning, orphans
 from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
-from stream.custody.history import entry_fields, log_lines
+from stream.custody.history import entry_fields
 from stream.custody.losses import group_losses
 from stream.custody.published import Records
 from stream.custody.released import Comparison, compare, published_by
@@ -234,30 +234,11 @@ def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None
 def export(alarms: Alarms) -> None:
     """Print every entry of the ledger, one JSON object a line: no raw count, no hash key.
 
-    For people, use log. For the events of a topic, use tocsin export.
+    For the events of a topic, use tocsin export.
     """
     with _opened_ledger(alarms) as opened:
         for row in opened.reports.entries():
             echo_json(entry_fields(row))
-
-
-@ledger.command()
-@click.option("--alarm", metavar="ALARM", help="Only entries of this alarm.")
-@click.option(
-    "--since",
-    metavar=TIME,
-    help="Only entries of windows that end after it, by the clocks of `timezone` without an "
-    "offset. Default: all.",
-)
-@configured
-def log(alarms: Alarms, alarm: str | None, since: str | None) -> None:
-    """Print the ledger's history, one line an entry. PRIVATE: it has realised losses."""
-    since_ms = (
-        None if since is None else past_ms(since, alarms.timezone, "--since", wall_clock_ms())
-    )
-    with _opened_ledger(alarms) as opened:
-        for line in log_lines(opened.reports.entries(), alarms.timezone, alarm, since_ms):
-            click.echo(line)
 
 
 @ledger.command("remove-alarm")

@@ -9,8 +9,7 @@ import click
 
 from accountant.errors import BudgetError, ConfigError
 from stream.cli.checking import placed
-from stream.cli.shared import BAD_INPUT, FILE, complain, leave, refuse_errors
-from stream.config.loading import examine
+from stream.cli.shared import FILE, complain, leave, refuse_errors
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
 from stream.planning.shown import many
@@ -19,7 +18,6 @@ from stream.planning.solver.solver import as_solved
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.config.loading import Report
     from stream.planning.solver.solver import Solved
 
 __all__ = ["lock"]
@@ -29,20 +27,16 @@ __all__ = ["lock"]
 @click.argument("file", type=FILE)
 @click.argument("names", metavar="[ALARM]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Resolve every alarm anew.")
-@click.option("--check", is_flag=True, help="Write nothing; say what is stale, and end with 2.")
-def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -> None:
+def lock(file: Path, names: tuple[str, ...], *, everything: bool) -> None:
     """Resolve what FILE leaves open, and write it to its lock.
 
     Keeps entries that are not stale, except those of each ALARM given. Exit code 3: an alarm cannot
     meet its requirements; the output lists what to change.
     """
-    if check:
-        report = _read(examine(file, environ=os.environ))
-        for error in report.open:
-            click.echo(error.message)
-        leave(BAD_INPUT if report.open else 0)
     found = resolve(file, names, everything=everything)
-    report = _read(found.report)
+    report = found.report
+    if report.errors:
+        refuse_errors(report.errors)
     for warning in report.warnings:
         complain(warning, kind="warning")
     if found.unmet:
@@ -81,10 +75,3 @@ def _tell_unmet(unmet: tuple[Solved, ...]) -> None:
         click.echo(f"{one.alarm.id}: {why}", err=True)
         for change in one.changes:
             click.echo(f"  it would meet them with {change.text}", err=True)
-
-
-def _read(report: Report) -> Report:
-    """Return a report that has no errors."""
-    if report.errors:
-        refuse_errors(report.errors)
-    return report

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["RENAMED", "Later", "Suggesting", "main"]
+__all__ = ["Later", "Suggesting", "main"]
 
 _SECTIONS: Final = {
     "Start": {
@@ -43,20 +43,6 @@ _SECTIONS: Final = {
     },
 }
 """The commands as help lists them: the first sentence of each, which is its own."""
-
-RENAMED: Final = {
-    "bridge": "mqtt",
-    "count": "inspect",
-    "deliver": "notify",
-    "dump": "export",
-    "grow": "topics add-partitions",
-    "accept": "ledger FILE apply",
-    "claim": "ledger FILE take-ownership",
-    "mark-spent": "ledger FILE reconcile",
-    "retire": "ledger FILE remove-alarm",
-    "set-clock": "ledger FILE reset-clock",
-}
-"""Names that commands had, and what they are called."""
 
 
 class Later(click.Command):
@@ -99,9 +85,7 @@ class Suggesting(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             from stream.config.scalars import closest  # noqa: PLC0415  # help is quicker without
 
-            instead = RENAMED.get(name)
-            hint = f"it is `tocsin {instead}` now" if instead else closest(name, self.commands)
-            ctx.fail(f"No such command {name!r}: {hint}")
+            ctx.fail(f"No such command {name!r}: {closest(name, self.commands)}")
         return super().resolve_command(ctx, args)
 
 

@@ -73,7 +73,6 @@ def answered(template: Answers, given: Mapping[str, Any], looked: Looked | None)
         numbered = {name for name, seen in looked.fields.items() if seen.kind is FieldType.INTEGER}
         base = replace(
             base,
-            codec=looked.codec,
             numbered=base.unit in numbered,
             numbered_groups=tuple(name for name in base.group_by if name in numbered),
         )

@@ -55,7 +55,11 @@ def reconcile(alarms: Alarms, saved: tuple[Path, ...], *, forget: bool) -> None:
             seen = published_in(saved)
             charged, compared = take_over(alarms, opened, seen), len(seen)
         else:
-            charged, compared = _from_kafka(alarms, opened, forget=forget)
+            require_kafka(alarms, hint="give what replays printed: --published FILE.jsonl")
+            from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
+
+            done = takeover.reconcile(alarms, opened, forget=forget)
+            charged, compared = done.charged, done.compared
     click.echo(f"{charged} decision(s) taken over as spent, of {compared} compared")
 
 
@@ -90,19 +94,17 @@ def take_ownership(
         elif saved:
             raise click.UsageError("--published needs --replay; a topic needs none")
         else:
-            _claim_topics(alarms, opened, forget=forget, yes=yes)
+            from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
 
-
-def _claim_topics(alarms: Alarms, opened: Ledger, *, forget: bool, yes: bool) -> None:
-    from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
-
-    for ledger_id, held in takeover.held_by_others(alarms, opened).items():
-        since = moment_text(from_iso_utc(held.since), alarms.timezone)
-        click.echo(f"topic {held.topic}: owned by ledger {ledger_id} on {since}")
-    _confirm(alarms, yes=yes)
-    done = takeover.transfer(alarms, opened, forget=forget)
-    click.echo(f"{done.charged} decision(s) taken over as spent, of {done.compared} compared")
-    click.echo(f"taken over: {', '.join(done.feeds) or 'nothing, it holds every feed'}")
+            for ledger_id, held in takeover.held_by_others(alarms, opened).items():
+                since = moment_text(from_iso_utc(held.since), alarms.timezone)
+                click.echo(f"topic {held.topic}: owned by ledger {ledger_id} on {since}")
+            _confirm(alarms, yes=yes)
+            done = takeover.transfer(alarms, opened, forget=forget)
+            click.echo(
+                f"{done.charged} decision(s) taken over as spent, of {done.compared} compared"
+            )
+            click.echo(f"taken over: {', '.join(done.feeds) or 'nothing, it holds every feed'}")
 
 
 def _claim_files(
@@ -161,16 +163,3 @@ def reset_clock(alarms: Alarms, *, yes: bool) -> None:
         before_ms, now_ms = opened.upkeep.reset_clock()
     before, now = (moment_text(at_ms, alarms.timezone) for at_ms in (before_ms, now_ms))
     click.echo(f"the ledger's clock: {before} -> {now}")
-
-
-def _from_kafka(alarms: Alarms, opened: Ledger, *, forget: bool) -> tuple[int, int]:
-    """Charge what the decisions topic shows; return how many decisions, of how many compared.
-
-    Raises:
-        ConfigError: the configuration names no broker.
-    """
-    require_kafka(alarms, hint="give what replays printed: --published FILE.jsonl")
-    from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
-
-    done = takeover.reconcile(alarms, opened, forget=forget)
-    return done.charged, done.compared

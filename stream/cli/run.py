@@ -131,7 +131,6 @@ def run(
     leave(
         start(
             alarms,
-            file,
             form=Form(log_format) if log_format else None,
             released=_print_record if as_json else None,
         )

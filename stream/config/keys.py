@@ -178,7 +178,7 @@ class LogModel(_Model):
     """How a worker writes its lines."""
 
     level: Annotated[Level, WORD] = Level.INFO
-    """lowest level that is written; read again on SIGHUP"""
+    """lowest level that is written"""
     format: Annotated[Form, WORD] = Form.TEXT
     """text, or json: one object a line"""
 

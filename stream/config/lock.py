@@ -33,7 +33,7 @@ _DIGITS: Final = 32
 _WIDTH: Final = 100
 _HEAD: Final = """\
 # What {file} leaves open, as `tocsin lock` resolved it. Commit this file; do not edit it.
-# `tocsin lock --check` says whether it is stale, `tocsin lock` renews what is.
+# `tocsin check` says whether it is stale, `tocsin lock` renews what is.
 """
 
 

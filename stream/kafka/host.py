@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDED_BY", "App", "Hooks", "host"]
 
-ENDED_BY: Final = {signal.SIGINT: 1, signal.SIGTERM: 143}
+ENDED_BY: Final = {signal.SIGINT: 1, signal.SIGTERM: 143, signal.SIGHUP: 129}
 """Exit codes of what was told to end before it was ready."""
 
 _WATCH_S: Final = 1.0
@@ -52,13 +52,11 @@ class Hooks:
         log: where it is said that it ends.
         ready: called once everything has started and the agents listen.
         lost: ends the process, told why Faust cannot go on; called in any thread.
-        reread: reads again what may change; called in a thread of its own on SIGHUP.
     """
 
     log: Log
     ready: Callable[[], None]
     lost: Callable[[BaseException], NoReturn]
-    reread: Callable[[], None]
 
 
 def host(app: App, hooks: Hooks) -> int:
@@ -125,9 +123,8 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
     def install_signal_handlers(self) -> None:
         """Take SIGTERM, SIGINT and SIGHUP; called before anything is started."""
         for number in ENDED_BY:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # of a shell's background job
+            if signal.getsignal(number) is not signal.SIG_IGN:  # of a background job, of nohup
                 self.loop.add_signal_handler(number, self._end, number)
-        self.loop.add_signal_handler(signal.SIGHUP, self._read_again)
         for number in (signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, signal.SIG_IGN)
 
@@ -149,9 +146,6 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
     def _cut_off(self) -> None:
         self._hooks.log.warning(Line.CUT_OFF, code=0)
         os._exit(0)
-
-    def _read_again(self) -> None:
-        threading.Thread(target=self._hooks.reread, name="tocsin-reread", daemon=True).start()
 
     def _crash(self, reason: BaseException) -> None:
         """End the process; called for the root of all services, in the thread of any of them."""

@@ -89,7 +89,6 @@ def run(
     step: StepHook = no_step,
     log_check_s: float = _LOG_S,
     log: Log | None = None,
-    reread: Callable[[], None] = lambda: None,
 ) -> int:
     """Run one worker until it is told to stop.
 
@@ -99,7 +98,6 @@ def run(
         step: told every named step of the protocol.
         log_check_s: how often to check that the feeds' logs are still the registered ones.
         log: where it says how it fares; standard error where there is none.
-        reread: reads again what may change in a running worker; called on SIGHUP.
 
     Returns:
         The exit code. A failure after the start ends the process itself, with its code.
@@ -147,7 +145,7 @@ def run(
             runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies
         )
         tolerate_no_broker()
-        return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost, reread))
+        return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost))
 
 
 def _reached(call: Callable[[], T], connectivity: Connectivity) -> T:

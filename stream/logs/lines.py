@@ -56,14 +56,11 @@ class Line(StrEnum):
     STOPPED = "stopped"
     CUT_OFF = "stopped without waiting for clients; nothing is lost"
     FATAL = "fatal"
-    REREAD = "the configuration is reloaded"
-    NOT_REREAD = "the new configuration has errors; the old one stays in use"
     CLIENT = "message of a client library"
 
 
 _NUMBER: Final = re.compile(r"\d{1,12}")
 _WORD: Final = re.compile(r"[A-Za-z][\w.+-]{0,99}")
-_WORDS: Final = re.compile(r"[a-z_]+(, [a-z_]+){0,19}")
 _PLACES: Final = re.compile(r"[\w.<>]+(:\d+)?( [\w<>]+)?( < [\w.<>]+(:\d+)?( [\w<>]+)?){0,9}")
 _TEXT: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
 
@@ -77,9 +74,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "error": _WORD,
     "filter": re.compile(r"[^\x00-\x1f\x7f]{1,200}"),
     "hint": _TEXT,
-    "log_level": _WORD,
     "message": _TEXT,
-    "needs_restart": _WORDS,
     "partition": _NUMBER,
     "text": _TEXT,
     "see": re.compile(r"docs/[\w./#-]{1,100}"),
@@ -105,7 +100,7 @@ class Log:
 
     Args:
         stream: standard error, as a rule.
-        settings: level and form; the level may be set anew at any time, from any thread.
+        settings: level and form.
     """
 
     def __init__(self, stream: TextIO, settings: LogSettings | None = None) -> None:

@@ -38,7 +38,7 @@ def made(folder: Path, answers: tuple[str, ...]) -> Any:
     done = tocsin("init", str(folder), *answers)
     assert done.exit_code == 0, done.stderr
     assert tocsin("check", str(folder / "alarms.yaml")).exit_code == 0
-    assert tocsin("lock", str(folder / "alarms.yaml"), "--check").exit_code == 0
+    assert tocsin("check", str(folder / "alarms.yaml")).exit_code == 0
     (entry,) = yaml.safe_load((folder / "alarms.lock").read_text())["alarms"].values()
     return entry
 

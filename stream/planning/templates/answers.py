@@ -33,7 +33,6 @@ class Answers:
         feed: its name.
         topic: of the feed on Kafka.
         bootstrap: ``host:port`` of Kafka.
-        codec: of the topic's messages, ``json`` or ``arrow``.
         time: field with the time of an event.
         unit: field with the id of whom an event belongs to (of the device, where nobody is known).
         numbered: whether those ids are integers.
@@ -80,7 +79,6 @@ class Answers:
     active: str = ""
     timezone: str = "UTC"
     bootstrap: str = "localhost:9092"
-    codec: str = "json"
     numbered: bool = False
     numbered_groups: tuple[str, ...] = ()
     amount: str = ""

@@ -19,17 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accountant.errors import DataError
-from stream.events.arrow_frames import check_frames
 from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["MOST_ROWS", "Looked", "Seen", "looked_at", "rows_of_file", "rows_of_messages"]
+__all__ = ["MOST_ROWS", "Looked", "Seen", "looked_at", "rows_of_file"]
 
 MOST_ROWS: Final = 10_000
-"""Rows of a sample that are looked at: the first ones of a file, the last ones of a topic."""
+"""Rows of a sample that are looked at: the first ones of a file."""
 
 _MOST_VALUES: Final = 500
 _PLAUSIBLE_MS: Final = range(631_152_000_000, 4_102_444_800_000)  # 1990 to 2100
@@ -96,13 +95,11 @@ class Looked:
         rows: how many were looked at.
         unreadable: how many of them are no objects.
         fields: what they hold, by name.
-        codec: ``json`` or ``arrow``: of a topic's messages.
     """
 
     rows: int
     unreadable: int
     fields: Mapping[str, Seen]
-    codec: str = "json"
 
     @property
     def time(self) -> str | None:
@@ -169,31 +166,11 @@ def rows_of_file(path: Path) -> list[Any]:
         ) from None
 
 
-def rows_of_messages(messages: Iterable[bytes]) -> tuple[list[Any], str]:
-    """Return the rows of a topic's messages, and the codec that they are written in.
-
-    Args:
-        messages: their values.
-    """
-    rows: list[Any] = []
-    arrow = 0
-    for message in messages:
-        row = _object(message)
-        if isinstance(row, dict):
-            rows.append(row)
-            continue
-        found = _arrow_rows(message)
-        arrow += found is not None
-        rows += [None] if found is None else found
-    return rows[:MOST_ROWS], "arrow" if arrow else "json"
-
-
-def looked_at(rows: Sequence[Any], codec: str = "json") -> Looked:
+def looked_at(rows: Sequence[Any]) -> Looked:
     """Say what rows hold.
 
     Args:
         rows: objects by field name; anything else counts as unreadable.
-        codec: of the messages that they came in.
 
     Raises:
         DataError: there is no object among them.
@@ -206,7 +183,7 @@ def looked_at(rows: Sequence[Any], codec: str = "json") -> Looked:
         )
     names = dict.fromkeys(str(name) for row in objects for name in row)
     fields = {name: _seen(name, [row.get(name) for row in objects]) for name in names}
-    return Looked(len(rows), len(rows) - len(objects), fields, codec)
+    return Looked(len(rows), len(rows) - len(objects), fields)
 
 
 def _seen(name: str, found: Sequence[Any]) -> Seen:
@@ -292,27 +269,6 @@ def _object(line: bytes) -> Any:
         return msgspec.json.decode(line)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-
-
-def _arrow_rows(message: bytes) -> list[Any] | None:
-    """Return the first rows of an Arrow message; ``None`` of bytes that are none.
-
-    Arrow's readers believe what a message says of itself, up to a crash: its frames and the buffers
-    of every batch are checked before a value is read.
-    """
-    rows: list[Any] = []
-    try:
-        check_frames(message)
-        options = pa.ipc.IpcReadOptions(use_threads=False)
-        with pa.ipc.open_stream(pa.py_buffer(message), options=options) as reader:
-            for batch in reader:
-                batch.validate(full=True)
-                rows += batch.slice(0, MOST_ROWS - len(rows)).to_pylist()
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001  # whatever these bytes provoke is about them
-        return None
-    return rows
 
 
 def _json_lines(path: Path) -> Iterable[Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.commands import configuration, events
+from tests.support.commands import configuration
 from tests.support.processes import Command
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -111,24 +111,6 @@ def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Sig
 def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
     """With click's word and 1."""
     assert told(signal.SIGINT, "sqlglot", "check", configuration(tmp_path)) == (1, "\nAborted!\n")
-
-
-def test_a_worker_that_begins_is_not_ended_by_sighup(tmp_path: Path) -> None:
-    """It will read its configuration yet, or has just done so; a replay ends as others do."""
-    path = configuration(tmp_path)
-    for more, code in (((), 2), (("--replay", events(tmp_path)), 129)):
-        program = f"SLOW_AT, WAIT_S = 'yaml', 0.5\n{SLOW}"
-        with subprocess.Popen(
-            [sys.executable, "-c", program, "run", path, *more],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            process.send_signal(signal.SIGHUP)
-            process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == code  # 2: this file has no kafka section
 
 
 EXECUTED = """\

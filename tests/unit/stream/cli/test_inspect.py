@@ -114,7 +114,6 @@ def test_windows_can_be_chosen(tmp_path: Path) -> None:
             "no window of alarm 'crowd' is in the span",
         ),
         (("--replay", "FILE", "--json", "--summary"), "for what is shown"),
-        (("--replay", "FILE", "--group", "labs"), "did you mean `lab`?"),
         (("--replay", "nowhere.jsonl"), "no such file"),
     ],
 )
@@ -146,33 +145,24 @@ def _busy(folder: Path) -> tuple[str, str]:
 
 
 def test_what_is_shown_is_bounded(tmp_path: Path) -> None:
-    """40 lines at most, and how to see the rest; --all shows every cell, as --json does."""
+    """40 lines at most, and how to see the rest: --json has every cell."""
     path, file = _busy(tmp_path)
     command = ("inspect", path, "--replay", file)
     cells = [line for line in json_lines(tocsin(*command, "--json")) if "group" in line]
     shown = tocsin(*command).stdout.splitlines()
     assert len(shown) <= 40
-    assert shown[-1].startswith(f"{len(cells) - 30} more lines with --all; or less: --summary")
-    every = tocsin(*command, "--all").stdout.splitlines()
-    assert len(every) == len(cells) + 5
+    assert shown[-1].startswith(
+        f"{len(cells) - 30} more lines: --json has all, --summary and --since fewer"
+    )
     summary = tocsin(*command, "--summary", "--since", "1970-01-01").stdout.splitlines()
     assert len(summary) <= 40
-    assert summary[-1].endswith(" more lines with --all; or less: --true-only, --group")
+    assert summary[-1].endswith(" more lines: --json has all, --summary and --since fewer")
 
 
-def test_groups_and_what_is_true_are_chosen(tmp_path: Path) -> None:
-    """--true-only and --group choose cells, of what is shown and of --json; --summary adds up."""
+def test_a_summary_adds_up(tmp_path: Path) -> None:
+    """A line a group, those first that are true in most windows."""
     path, file = _busy(tmp_path)
-    command = ("inspect", path, "--replay", file)
-
-    def rooms(*options: str) -> list[str]:
-        lines = json_lines(tocsin(*command, "--json", *options))
-        return [line["group"]["room"] for line in lines if "group" in line]
-
-    assert rooms("--true-only") == ["r0"] * 40
-    assert sorted(rooms("--group", "r0", "--group", "r58")) == ["r0"] * 40 + ["r58"]
-    assert rooms("--group", "r58", "--true-only") == []
-    summary = tocsin(*command, "--summary", "--group", "r0", "--group", "r1").stdout
+    summary = tocsin("inspect", path, "--replay", file, "--summary").stdout
     rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in summary.splitlines()[4:6]]
     assert rows == [["r0", "40", "40", "35, 35"], ["r1", "40", "0", "1, 1"]]
 

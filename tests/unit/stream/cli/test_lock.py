@@ -51,8 +51,6 @@ def test_what_is_open_is_resolved_once(tmp_path: Path) -> None:
     again = invoke("lock", path)
     assert (again.exit_code, again.stdout) == (0, f"{path.with_suffix('.lock')}: 1 alarm\n")
     assert lock_of(path) == held
-    checked = invoke("lock", path, "--check")
-    assert (checked.exit_code, checked.output) == (0, "")
     assert invoke("check", path).exit_code == 0
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
@@ -88,14 +86,14 @@ def test_what_makes_an_entry_stale_and_what_does_not(tmp_path: Path) -> None:
         replace(file, keys={**file.keys, "lifecycle": {"for": 1}}),
     ):
         same.write(tmp_path)
-        assert invoke("lock", path, "--check").exit_code == 0
+        assert invoke("check", path).exit_code == 0
     replace(file, more=_TWIN.format(baseline=15)).write(tmp_path)
-    stale = invoke("lock", path, "--check")
-    assert (stale.exit_code, stale.stdout.count("\n")) == (2, 1)
-    assert "`twin`" in stale.stdout
+    stale = invoke("check", path)
+    assert (stale.exit_code, stale.stderr.count("which is stale")) == (2, 1)
+    assert "`twin`" in stale.stderr
     file.write(tmp_path)
     path.with_suffix(".lock").write_text(lock_of(path).replace("by: 0.", "by: 9."))
-    assert invoke("lock", path, "--check").exit_code == 0
+    assert invoke("check", path).exit_code == 0
     for other in (
         replace(file, threshold=21),
         replace(file, rooms=9),
@@ -114,7 +112,7 @@ def test_what_makes_an_entry_stale_and_what_does_not(tmp_path: Path) -> None:
         ),
     ):
         other.write(tmp_path)
-        assert invoke("lock", path, "--check").exit_code == 2, other
+        assert invoke("check", path).exit_code == 2, other
 
 
 def test_only_what_is_stale_changes_and_every_change_is_said(tmp_path: Path) -> None:

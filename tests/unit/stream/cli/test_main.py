@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from stream.cli.main import RENAMED
 from tests.support.commands import configuration, events, tocsin
 
 
@@ -77,13 +76,3 @@ def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path: Path) -> No
     assert result.exit_code == 2
     assert "no kafka section" in result.stderr
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(("name", "instead"), RENAMED.items())
-def test_a_name_of_old_is_refused_with_the_new_one(name: str, instead: str) -> None:
-    """Below `ledger` as at the top; what is named instead is a command."""
-    words = ("ledger", "alarms.yaml", name) if instead.startswith("ledger") else (name,)
-    refused = tocsin(*words)
-    assert refused.exit_code == 2
-    assert f"it is `tocsin {instead}` now" in " ".join(refused.stderr.split())
-    assert tocsin(*instead.replace("FILE", "alarms.yaml").split(), "--help").exit_code == 0

@@ -74,14 +74,6 @@ def _lost(folder: Path, text: str) -> str:
     return _utc(from_iso_utc(json_lines(tocsin(*command))[0]["at"]))
 
 
-def _logged(folder: Path, text: str) -> str:
-    """Return when the first window ends, in UTC, that the log shows since a time."""
-    result = tocsin("ledger", str(folder / "alarms.yaml"), "log", "--since", text)
-    assert result.exit_code == 0, result.stderr
-    ends = re.findall(r" to 2024-10-2\d (\d\d):00 CET: number", result.stdout)
-    return f"{int(ends[0]) - 2:02d}Z"
-
-
 READ = {
     ("inspect", "--since"): lambda folder, text: _counted(folder, "--since", text, at=0),
     ("inspect", "--until"): lambda folder, text: _counted(folder, "--until", text, at=-1),
@@ -89,7 +81,6 @@ READ = {
     ("ledger archive", "--before"): lambda folder, text: _told(
         folder, "archive", str(folder / "old"), "--before", text
     ),
-    ("ledger log", "--since"): _logged,
 }
 
 
@@ -165,7 +156,6 @@ SHOWN = {
         ("ledger", "FILE", "archive", "OLD", "--before", "2024-10-27T11:00"),
         "before 2024-10-27 11:00 CET",
     ),
-    "log": (("ledger", "FILE", "log"), "'crowd' 2024-10-27 23:00 CET to 2024-10-28 00:00 CET: "),
     "apply": (("ledger", "FILE", "apply"), "in force from 2024-10-28 00:00 CET"),
 }
 

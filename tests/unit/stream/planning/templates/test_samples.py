@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pytest
 
 from accountant.errors import DataError
 from stream.model.feeds import FieldType
-from stream.planning.templates.samples import looked_at, rows_of_file, rows_of_messages
+from stream.planning.templates.samples import looked_at, rows_of_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,37 +75,6 @@ def test_the_same_in_all_formats(tmp_path: Path) -> None:
     csv, parquet = (looked_at(rows_of_file(tmp_path / f"a.{x}")) for x in ("csv", "parquet"))
     kinds = [[seen.kind for seen in looked.fields.values()] for looked in (csv, parquet)]
     assert kinds[0] == kinds[1] == ["integer", "string", "boolean", "float"]
-
-
-def test_messages_are_json_or_arrow() -> None:
-    """What is neither counts as unreadable."""
-    sink = pa.BufferOutputStream()
-    table = pa.Table.from_pylist(ROWS)
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    rows, codec = rows_of_messages([bytes(sink.getvalue()), b"\xff"])
-    assert (len(rows), codec) == (4, "arrow")
-    assert looked_at(rows, codec).unreadable == 1
-    assert rows_of_messages([b'{"a": 1}', b"[]"])[1] == "json"
-
-
-def test_whatever_bytes_a_message_holds_it_is_read_or_unreadable() -> None:
-    """Arrow's own reader ends the process over some of these."""
-    sink = pa.BufferOutputStream()
-    table = pa.Table.from_pylist([{"a": 1, "b": "x"}, {"a": 2, "b": "yy"}])
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    sound, chance = bytes(sink.getvalue()), Random(1)
-    broken = []
-    for _ in range(1_500):
-        message = bytearray(sound)
-        for _ in range(chance.randrange(1, 6)):
-            message[chance.randrange(len(message))] = chance.randrange(256)
-        broken += [bytes(message), bytes(message[: chance.randrange(1, len(message))])]
-        broken.append(chance.randbytes(chance.randrange(1, 60)))
-    rows, _ = rows_of_messages([*broken, sound])
-    assert rows[-2:] == table.to_pylist()
-    assert rows.count(None) > 1_500
 
 
 @pytest.mark.parametrize(
