@@ -232,9 +232,9 @@ def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None
 @ledger.command()
 @configured
 def export(alarms: Alarms) -> None:
-    """Print every entry of the ledger, one JSON object a line: no raw count, no hash key.
+    """Print every entry of the ledger, one JSON object a line. PRIVATE: it has realised losses.
 
-    For the events of a topic, use tocsin export.
+    It has no raw count and no hash key. For the events of a topic, use tocsin export.
     """
     with _opened_ledger(alarms) as opened:
         for row in opened.reports.entries():
