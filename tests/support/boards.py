@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from stream.kafka.board.board import Writer
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.view import Health, view_of
@@ -73,6 +75,23 @@ class Scene:
             number, denied=denied, unanswered=unanswered, alarms=alarms, alarm=alarm
         )
         self.standings.take(window_of(decision, alarms))
+
+    def step(self, number: int, rooms: Sequence[str] = (), *, hours: int = 3) -> None:
+        """Tell of an hour as a step of a window of so many."""
+        first = number // hours * hours
+        opened, closes = decision_of(first), decision_of(first + hours - 1)
+        here = decision_of(number)
+        rings = [
+            replace(
+                alarm_of(first, {"room": room}),
+                window_end=closes.window_end,
+                step_start=here.window_start,
+                step_end=here.window_end,
+            )
+            for room in rooms
+        ]
+        whole = {"whole_start": opened.window_start, "whole_end": closes.window_end}
+        self.standings.take(window_of(replace(decision_of(number, alarms=rings), **whole), rings))
 
     def view(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> View:
         """Return what the page says."""

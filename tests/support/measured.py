@@ -169,7 +169,12 @@ def sample_value(registry: CollectorRegistry, name: str, **labels: str) -> float
     return registry.get_sample_value(name, labels)
 
 
+def lines_of(registry: CollectorRegistry, part: str = "") -> set[str]:
+    """Return the samples that a page shows, as lines; those that name a part."""
+    lines = page_text(registry).splitlines()
+    return {line for line in lines if part in line and not line.startswith("#")}
+
+
 def series_of(registry: CollectorRegistry) -> set[str]:
     """Return the series that a page shows, without their values."""
-    lines = page_text(registry).splitlines()
-    return {line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")}
+    return {line.rsplit(" ", 1)[0] for line in lines_of(registry)}

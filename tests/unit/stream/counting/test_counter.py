@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ from tests.support import reference
 from tests.support.yardstick import steps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from tests.support.reference import Event
@@ -211,11 +213,8 @@ def test_memory_is_bounded_by_people_and_cells() -> None:
     rng = np.random.default_rng(5)
     people = rng.integers(0, 2**63, (3, 2)).astype(np.uint64)
     for start in range(0, 100_000, 1_000):
-        zeros = np.zeros(1_000, np.int64)
-        offsets = np.arange(start, start + 1_000)
-        cells, units = rng.integers(0, 4, 1_000), Units(rng.integers(0, 3, 1_000), Roster(people))
-        ones = np.ones((1, 1_000), np.int64)
-        counter.add(Rows(zeros, zeros, offsets, cells, ones, ones > 0, units, None))
+        units = Units(rng.integers(0, 3, 1_000), Roster(people))
+        counter.add(_rows(range(start, start + 1_000), rng.integers(0, 4, 1_000), units))
     (groups,) = counter._panes.values()
     kept = sum(len(part) for group in groups.values() for part in group.parts)
     assert kept <= 16_384 + 3 * 4 * 2
@@ -249,16 +248,9 @@ def test_high_rates() -> None:
     start_ms = scene.indexes[0] * hour_ms
     times = start_ms + np.sort(rng.integers(0, hour_ms, count))
     people = rng.integers(0, 2**64, (100_000, 2), dtype=np.uint64)
-    rows = Rows(
-        times,
-        times + rng.integers(0, 1_000, count),
-        np.arange(count),
-        rng.integers(0, 1_000, count),
-        np.ones((1, count), np.int64),
-        np.ones((1, count), np.bool_),
-        Units(rng.integers(0, len(people), count), Roster(people)),
-        None,
-    )
+    units = Units(rng.integers(0, len(people), count), Roster(people))
+    rows = _rows(range(count), rng.integers(0, 1_000, count), units, times)
+    rows = reference.replace(rows, append_ms=times + rng.integers(0, 1_000, count))
     domain = Domain(("room",), (tuple(str(room) for room in range(1_000)),))
     for kind, limit in ((Weight.COUNT, 10_000_000), (Weight.DISTINCT_UNITS, 60_000_000)):
         query = reference.replace(
@@ -283,17 +275,20 @@ def test_a_few_rows_do_not_hold_everybody_who_was_met() -> None:
     people = np.arange(2_000, dtype=np.uint64).reshape(1_000, 2)
     met = Roster(people)
     for count, held in ((5, 5), (500, 1_000)):
-        rows = _rows(list(range(count)))
         counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
-        counter.add(reference.replace(rows, unit=Units(np.arange(count), met)))
+        counter.add(_rows(range(count), units=Units(np.arange(count), met)))
         ((group,),) = (groups.values() for groups in counter._panes.values())
         assert [len(part.unit.roster) for part in group.parts] == [held]
         assert int(counter.cuts(0)[0].value.sum()) == count
 
 
-def _rows(offsets: list[int]) -> Rows:
-    """Return rows at time 0 in cell 0."""
+def _rows(
+    offsets: Sequence[int], cells: Any = None, units: Units | None = None, time_ms: Any = 0
+) -> Rows:
+    """Return rows of one person at time 0 in cell 0, where nothing else is said."""
     zeros = np.zeros(len(offsets), np.int64)
-    units = Units(zeros, Roster(np.ones((1, 2), np.uint64)))
     ones = np.ones((1, len(offsets)), np.int64)
-    return Rows(zeros, zeros, np.array(offsets, np.int64), zeros, ones, ones > 0, units, None)
+    cell = zeros if cells is None else cells
+    unit = units or Units(zeros, Roster(np.ones((1, 2), np.uint64)))
+    at = zeros + time_ms
+    return Rows(at, at, np.array(offsets, np.int64), cell, ones, ones > 0, unit, None)

@@ -24,10 +24,9 @@ from tests.support.decoding import ipc
 from tests.support.neighbours import reader_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from stream.counting.partition import PartitionReader
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
@@ -58,39 +57,25 @@ _ALARMS = {
 }
 
 
-class Told:
-    """What a reader told of the events it read."""
-
-    def __init__(self) -> None:
-        self.read = 0
-        self.drops: Counter[str] = Counter()
-
-    def on_read(self, count: int) -> None:
-        """Add events."""
-        self.read += count
-
-    def on_drops(self, drops: Mapping[str, int]) -> None:
-        """Add drops."""
-        self.drops.update(drops)
-
-
-def loaded(tmp_path: Path, *names: str) -> Alarms:
-    """Return a configuration with some of the alarms."""
+def loaded(tmp_path: Path) -> Alarms:
+    """Return the configuration of all alarms."""
     alarms = "".join(
-        f"  {name}:\n    sql: {_ALARMS[name]}\n    max_fnr: 0.05\n    tolerance: 3\n"
+        f"  {name}:\n    sql: {sql}\n    max_fnr: 0.05\n    tolerance: 3\n"
         "    timing: {grace: 1s}\n"
-        for name in names
+        for name, sql in _ALARMS.items()
     )
     path = tmp_path / "alarms.yaml"
     path.write_text(_CONFIG + alarms)
     return load(path, environ={})
 
 
-def reader_of(alarms: Alarms, told: Told, *, begin_ms: int = 0) -> PartitionReader:
-    """Return a reader of all alarms, from the window at ``begin_ms`` on."""
-    reader = reader_for(alarms, on_read=told.on_read, on_drops=told.on_drops)
+def counted(alarms: Alarms, records: Sequence[Record], begin_ms: int = 0) -> Counter[str]:
+    """Return what a reader tells of events: how many it read, and which it dropped."""
+    told: Counter[str] = Counter()
+    reader = reader_for(alarms, on_read=lambda many: told.update(read=many), on_drops=told.update)
     reader.begin(dict.fromkeys(alarms.by_name, begin_ms), ReadStart(whole=True))
-    return reader
+    reader.read(list(records))
+    return told
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -99,36 +84,27 @@ def row(**fields: Any) -> dict[str, Any]:
     return good | fields
 
 
-def records(rows: Sequence[dict[str, Any]], *, append_ms: int = 10) -> list[Record]:
-    """Return events as JSON messages."""
-    return [
-        Record(at, append_ms, log_append=True, value=json.dumps(one).encode())
-        for at, one in enumerate(rows)
-    ]
-
-
 def test_rows_read_again_for_windows_decided_before_are_no_drops(tmp_path: Path) -> None:
     """After a restart a slice begins in windows that are over: they took their rows then."""
-    told = Told()
-    reader = reader_of(loaded(tmp_path, *_ALARMS), told, begin_ms=60_000)
-    reader.read(records([row(ts=59_000), row(ts=61_000)], append_ms=60_500))
-    assert told.read == 2
-    assert not told.drops
+    records = [
+        Record(at, 60_500, log_append=True, value=json.dumps(row(ts=time_ms)).encode())
+        for at, time_ms in enumerate((59_000, 61_000))
+    ]
+    assert counted(loaded(tmp_path), records, 60_000) == {"read": 2}
 
 
 def test_events_are_counted_not_messages(tmp_path: Path) -> None:
     """Every row of an Arrow message is an event; a message that cannot be read is one, dropped."""
-    alarms = loaded(tmp_path, *_ALARMS)
+    alarms = loaded(tmp_path)
     feed = replace(alarms.feeds["badges"], codec=Codec.ARROW)
     alarms = replace(alarms, feeds={"badges": feed})
     rows = [row(), row(room="hall", floor=9), row(person=None)]
     columns = {name: pa.array([one[name] for one in rows]) for name in row()}
-    told = Told()
-    reader = reader_of(alarms, told)
     values = [ipc(columns), b"nonsense", None]
-    reader.read([Record(at, 10, log_append=True, value=value) for at, value in enumerate(values)])
-    assert told.read == 5
-    assert told.drops == {"out_of_domain": 1, "missing_field": 1, "undecodable": 2}
+    told = counted(
+        alarms, [Record(at, 10, log_append=True, value=value) for at, value in enumerate(values)]
+    )
+    assert told == {"read": 5, "out_of_domain": 1, "missing_field": 1, "undecodable": 2}
 
 
 @pytest.mark.parametrize("scene", reference.scenes(), ids=lambda scene: scene.name)
@@ -150,18 +126,18 @@ def test_drops_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> No
     }
     queries = [replace(query, id=str(at)) for at, query in enumerate(queries)]
     for some in (queries[:1], queries[1:3], queries[1:], queries):
-        told = Told()
+        told: Counter[str] = Counter()
         alarms: Any = SimpleNamespace(
             feeds={feed.name: replace(feed, fields=fields)},
             by_name={query.id: query for query in some},
             budget=reference.make_budget(PrivacyUnit.EVENT),
         )
-        reader = reader_for(alarms, on_drops=told.on_drops)
+        reader = reader_for(alarms, on_drops=told.update)
         log = reference.random_log(scene, 300, rng)
         reader.count_batch(reference.decoded(log))
         farthest = [max(fate_of(query, event) for query in some) for event in log]
         faults = [fate for fate in farthest if Fate.UNASKED < fate < Fate.USED]
-        assert told.drops == Counter(fate.name.lower() for fate in faults)
+        assert told == Counter(fate.name.lower() for fate in faults)
         assert faults
 
 

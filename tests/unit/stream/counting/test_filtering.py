@@ -19,29 +19,15 @@ from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or, Where
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SCHEMA = pa.schema(
-    [
-        ("name", pa.string()),
-        ("size", pa.int64()),
-        ("paid", pa.float64()),
-        ("open", pa.bool_()),
-        ("ts", pa.int64()),
-    ]
-)
-TYPES = {
-    "name": FieldType.STRING,
-    "size": FieldType.INTEGER,
-    "paid": FieldType.FLOAT,
-    "open": FieldType.BOOLEAN,
-    "ts": FieldType.TIMESTAMP,
+KINDS: dict[str, tuple[FieldType, pa.DataType, list[Any]]] = {
+    "name": (FieldType.STRING, pa.string(), ["", "a", "b", "ä", "z", "\U0001f600", "\uffff"]),
+    "size": (FieldType.INTEGER, pa.int64(), [-(2**63), -1, 0, 1, 2**63 - 1]),
+    "paid": (FieldType.FLOAT, pa.float64(), [-1.5, -0.0, 0.0, 1e-300, 1.5, float("inf")]),
+    "open": (FieldType.BOOLEAN, pa.bool_(), [False, True]),
+    "ts": (FieldType.TIMESTAMP, pa.int64(), [0, 1, 2**40]),
 }
-VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "name": st.sampled_from(["", "a", "b", "ä", "z", "\U0001f600", "\uffff"]),
-    "size": st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1]),
-    "paid": st.sampled_from([-1.5, -0.0, 0.0, 1e-300, 1.5, float("inf")]),
-    "open": st.booleans(),
-    "ts": st.sampled_from([0, 1, 2**40]),
-}
+SCHEMA = pa.schema([(name, stored) for name, (_, stored, _) in KINDS.items()])
+VALUES = {name: st.sampled_from(values) for name, (*_, values) in KINDS.items()}
 DIRECT: dict[Comparison, Callable[[Any, Any], bool]] = {
     Comparison.EQ: operator.eq,
     Comparison.NE: operator.ne,
@@ -78,23 +64,24 @@ def evaluate(where: Where, row: dict[str, Any]) -> bool | None:
 @st.composite
 def leaves(draw: st.DrawFn) -> Where:
     """Draw a comparison, a membership or a null test."""
-    name = draw(st.sampled_from(list(TYPES)))
-    form = draw(st.integers(0, 2))
+    name = draw(st.sampled_from(list(KINDS)))
+    kind, form = KINDS[name][0], draw(st.integers(0, 2))
     if form == 0:
         return IsNull(name)
     if form == 1:
-        values = tuple(draw(st.lists(VALUES[name], min_size=1, max_size=3)))
-        return IsIn(name, TYPES[name], values)
-    comparator = draw(st.sampled_from(list(Comparison)))
-    return Compare(name, TYPES[name], comparator, draw(VALUES[name]))
+        return IsIn(name, kind, tuple(draw(st.lists(VALUES[name], min_size=1, max_size=3))))
+    return Compare(name, kind, draw(st.sampled_from(list(Comparison))), draw(VALUES[name]))
 
 
 TREES = st.recursive(
     leaves(),
     lambda inner: st.one_of(
         inner.map(Not),
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: And(tuple(parts))),
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: Or(tuple(parts))),
+        st.builds(
+            lambda join, parts: join(tuple(parts)),
+            st.sampled_from([And, Or]),
+            st.lists(inner, min_size=1, max_size=3),
+        ),
     ),
     max_leaves=8,
 )

@@ -17,7 +17,6 @@ from tests.support.neighbours import reader_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accountant.records import Partial
     from stream.counting.partition import PartitionReader
     from stream.model.alarms import Alarms
 
@@ -73,9 +72,12 @@ def event(offset: int, time_ms: int, append_ms: int, *, broker: bool = True) -> 
     return Record(offset, append_ms, broker, value)
 
 
-def counts(partials: list[Partial]) -> list[tuple[int, int]]:
-    """Return per partial its window's start and its attic's count."""
-    return [(partial.key.start_ms, int(partial.value.sum())) for partial in partials]
+def counts(reader: PartitionReader) -> list[tuple[int, int, bool]]:
+    """Return per partial its window's minute, its attic's count and whether it is whole."""
+    return [
+        (one.key.start_ms // _MINUTE_MS, int(one.value.sum()), one.complete)
+        for one in reader.partials()
+    ]
 
 
 def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
@@ -89,10 +91,10 @@ def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
     reader = reader_from(alarms, 0, ReadStart(whole=True))
     cut_ms = _MINUTE_MS + _GRACE_MS
     reader.read([event(0, 5, 10), event(1, cut_ms, cut_ms + _SKEW_MS - 1)])
-    assert list(reader.partials()) == []
+    assert counts(reader) == []
     reader.read([event(2, cut_ms, cut_ms + _SKEW_MS)])
-    assert counts(list(reader.partials())) == [(0, 1)]
-    assert list(reader.partials()) == []
+    assert counts(reader) == [(0, 1, True)]
+    assert counts(reader) == []
 
 
 def test_append_times_may_step_back_within_the_skew(alarms: Alarms) -> None:
@@ -114,16 +116,16 @@ def test_dates_that_senders_choose_close_nothing(alarms: Alarms) -> None:
     """Neither a far-future event nor a record with a sender's timestamp moves a cut."""
     reader = reader_from(alarms, 0, ReadStart(whole=True))
     reader.read([event(0, 2**61, 10), event(1, 5, 2**61, broker=False), event(2, 5, 20)])
-    assert list(reader.partials()) == []
+    assert counts(reader) == []
     reader.arrived_through(_MINUTE_MS + _GRACE_MS)
-    assert counts(list(reader.partials())) == [(0, 1)]
+    assert counts(reader) == [(0, 1, True)]
 
 
 def test_idle_partition_closes_empty_windows_too(alarms: Alarms) -> None:
     """When the log was read to its end well after a cut, every window before it is complete."""
     reader = reader_from(alarms, 0, ReadStart(whole=True))
     reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
-    assert counts(list(reader.partials())) == [(0, 0), (_MINUTE_MS, 0), (2 * _MINUTE_MS, 0)]
+    assert counts(reader) == [(0, 0, True), (1, 0, True), (2, 0, True)]
 
 
 def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
@@ -139,7 +141,7 @@ def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
     reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False))
     reader.read([event(9, slice_ms, slice_ms)])
     reader.arrived_through(4 * _MINUTE_MS)
-    assert [partial.complete for partial in reader.partials()] == [False, True]
+    assert [whole for *_, whole in counts(reader)] == [False, True]
 
 
 def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> None:
@@ -147,7 +149,7 @@ def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> Non
     slice_ms = slice_start_ms(alarms.by_name["crowd"], 2 * _MINUTE_MS)
     reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False, live_from_ms=slice_ms))
     reader.arrived_through(4 * _MINUTE_MS)
-    assert [partial.complete for partial in reader.partials()] == [False, True]
+    assert [whole for *_, whole in counts(reader)] == [False, True]
 
 
 _KEY = b"0123456789abcdef"
@@ -186,12 +188,10 @@ def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Al
     later = [mark(4, 2 * _MINUTE_MS), event(5, 2 * _MINUTE_MS + 7, 0), mark(6, 4 * _MINUTE_MS)]
     reader = reader_from(punctuated, 0, ReadStart(whole=True))
     reader.read(written[:2])
-    assert list(reader.partials()) == []
+    assert counts(reader) == []
     reader.read(written[2:])
     reader.read(later)
-    partials = list(reader.partials())
-    assert counts(partials) == [(0, 1), (_MINUTE_MS, 1), (2 * _MINUTE_MS, 2)]
-    assert all(partial.complete for partial in partials)
+    assert counts(reader) == [(0, 1, True), (1, 1, True), (2, 2, True)]
 
 
 def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
@@ -203,6 +203,4 @@ def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
     for each in range(3):
         reader.read([event(each, 5, 0)])
     reader.read([mark(3, _MINUTE_MS), event(4, _MINUTE_MS + 7, 0), mark(5, 4 * _MINUTE_MS)])
-    partials = list(reader.partials())
-    assert [partial.complete for partial in partials] == [False, False, True]
-    assert counts(partials) == [(0, 0), (_MINUTE_MS, 1), (2 * _MINUTE_MS, 0)]
+    assert counts(reader) == [(0, 0, False), (1, 1, False), (2, 0, True)]

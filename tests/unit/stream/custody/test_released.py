@@ -75,17 +75,17 @@ def _published(folder: Path) -> tuple[Alarms, Ledger, list[Record]]:
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decided]:
     """A configuration, its ledger and what left it: for who changes nothing."""
-    alarms, ledger, records = _published(tmp_path_factory.mktemp("decided"))
-    with ledger:
-        yield alarms, ledger, records
+    found = _published(tmp_path_factory.mktemp("decided"))
+    with found[1]:
+        yield found
 
 
 @pytest.fixture
 def changing(tmp_path: Path) -> Iterator[Decided]:
     """The same for one test alone."""
-    alarms, ledger, records = _published(tmp_path)
-    with ledger:
-        yield alarms, ledger, records
+    found = _published(tmp_path)
+    with found[1]:
+        yield found
 
 
 def _changed(record: Record, name: str) -> Record:
@@ -142,13 +142,8 @@ def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
     moved = msgspec.structs.replace(alarm, group=other, alarm_id=alarm_id(key, other))
     yield "alarm of another room", [moved if one is alarm else one for one in records]
     yield "alarm added", [*records, moved]
-    yield (
-        "alarm of a window that nobody decided",
-        [
-            *records,
-            msgspec.structs.replace(alarm, sequence=99),
-        ],
-    )
+    stray = msgspec.structs.replace(alarm, sequence=99)
+    yield "alarm of a window that nobody decided", [*records, stray]
     yield "window gone", [one for one in records if one.sequence != BOTH]
 
 
@@ -197,9 +192,7 @@ def test_who_only_counts_sees_no_alarm_of_another_room(
     assert _unseen(*decided) == {"alarm of another room", "alarm alarm_id"}
 
 
-def test_a_part_of_what_was_published_is_no_problem(
-    decided: Decided,
-) -> None:
+def test_a_part_of_what_was_published_is_no_problem(decided: Decided) -> None:
     """Topics forget their beginnings, alarms later or sooner than decisions."""
     alarms, ledger, records = decided
     problems, notes = compared(alarms, ledger, [one for one in records if one.sequence >= BOTH])
@@ -208,9 +201,7 @@ def test_a_part_of_what_was_published_is_no_problem(
     assert (problems, notes) == ([], ["crowd: none of its 24 published decisions is shown"])
 
 
-def test_what_is_still_leaving_is_not_missed(
-    decided: Decided,
-) -> None:
+def test_what_is_still_leaving_is_not_missed(decided: Decided) -> None:
     """A decision leaves before its alarms; what nobody released is named all the same."""
     alarms, ledger, records = decided
     leaving = [one for one in records if not isinstance(one, AlarmRecord) or one.sequence != BOTH]
@@ -250,9 +241,7 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     assert len(compared(alarms, ledger, [*beside, decision])[0]) == 1
 
 
-def test_records_that_cannot_be_read_are_counted(
-    decided: Decided,
-) -> None:
+def test_records_that_cannot_be_read_are_counted(decided: Decided) -> None:
     """Whoever may write to a topic may write anything there."""
     alarms, ledger, records = decided
     shown = Records()
@@ -267,20 +256,13 @@ def test_records_that_cannot_be_read_are_counted(
     ]
 
 
-def test_every_retry_has_the_same_digest(
-    decided: Decided,
-) -> None:
+def test_every_retry_has_the_same_digest(decided: Decided) -> None:
     """It follows from what is stored, so that who publishes it, and how often, changes nothing."""
     alarms, ledger, records = decided
-    rang = [
-        one.alarm_id for one in records if isinstance(one, AlarmRecord) and one.sequence == BOTH
-    ]
-    for record in records:
-        if isinstance(record, DecisionRecord) and record.sequence == BOTH:
-            key = WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS)
-            stored = ledger.decision(key)
-            assert decision_record(alarms.by_name["crowd"], alarms, stored) == record
-            assert record.alarms_digest == alarms_digest(rang)
+    decision, *rang = (one for one in records if one.sequence == BOTH)
+    stored = ledger.decision(WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS))
+    assert decision_record(alarms.by_name["crowd"], alarms, stored) == decision
+    assert decision.alarms_digest == alarms_digest([one.alarm_id for one in rang])
 
 
 def test_a_denial_that_cost_something_does_not_leave(decided: Decided) -> None:

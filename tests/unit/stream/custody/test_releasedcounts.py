@@ -58,13 +58,8 @@ def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
     rings = {one.sequence for one in records if isinstance(one, AlarmRecord)}
     counts = [one for one in records if isinstance(one, CountRecord) and one.sequence > 1]
     for ringing in (False, True):
-        at = next(
-            n
-            for n, one in enumerate(records)
-            if one in counts and (one.sequence in rings) is ringing
-        )
-        one = records[at]
-        yield f"removed {ringing}", [*records[:at], *records[at + 1 :]]
+        one = next(each for each in counts if (each.sequence in rings) is ringing)
+        yield f"removed {ringing}", [each for each in records if each is not one]
         for change in (
             {"count": one.count + 1},
             {"standard_deviation": one.standard_deviation / 2},
@@ -75,7 +70,7 @@ def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
             {"group": {"room": "attic"}},
         ):
             other = msgspec.structs.replace(one, **change)
-            yield f"{change} {ringing}", [*records[:at], other, *records[at + 1 :]]
+            yield f"{change} {ringing}", [other if each is one else each for each in records]
             if "count_id" in change:
                 yield f"added {ringing}", [*records, other]
 
@@ -101,13 +96,13 @@ def test_counts_that_their_topic_has_forgotten_are_not_missed(
 ) -> None:
     """It holds the most, and forgets the soonest: also in the midst of a window's counts."""
     _, ledger, records = decided
-    at = [n for n, one in enumerate(records) if isinstance(one, CountRecord)]
+    counts = [one for one in records if isinstance(one, CountRecord)]
     beside = [one for one in records if not isinstance(one, CountRecord)]
     for folder in (None, tmp_path / "archive"):
         if folder is not None:
             assert archive(ledger, folder, LATE).entries > 0
         for gone in (1, 2, 3):
-            shown = [*beside, *(records[n] for n in at[gone:])]
+            shown = [*beside, *counts[gone:]]
             assert problems(decided, shown, folder) == []
         without = [one for one in shown if not isinstance(one, AlarmRecord)]
         assert problems(decided, without, folder) != []
@@ -116,17 +111,21 @@ def test_counts_that_their_topic_has_forgotten_are_not_missed(
 def test_what_is_wrong_is_said(decided: Decided) -> None:
     """Which count of which window, and what of it."""
     _, _, records = decided
-    at = [n for n, one in enumerate(records) if isinstance(one, CountRecord)][-1]
-    one = records[at]
-    other = msgspec.structs.replace(one, count=one.count + 1)
-    (said,) = problems(decided, [*records[:at], other, *records[at + 1 :]])
-    assert said.startswith(f"window from {one.window_start} of 'hall' (number {one.sequence}): ")
-    assert said.endswith(f"count {one.count_id} was altered: count")
-    (said,) = problems(decided, [*records[:at], *records[at + 1 :]])
-    assert said.endswith(f"count {one.count_id} is missing")
-    stray = msgspec.structs.replace(one, sequence=99)
-    (said,) = problems(decided, [*records, stray])
-    assert said.endswith("0 alarm(s) and 1 count(s) without a decision")
+    one = [each for each in records if isinstance(each, CountRecord)][-1]
+    others = [each for each in records if each is not one]
+    changed, stray = (
+        msgspec.structs.replace(one, **change)
+        for change in ({"count": one.count + 1}, {"sequence": 99})
+    )
+    window = f"window from {one.window_start} of 'hall' (number {one.sequence}): "
+    for shown, begins, ends in (
+        ([*others, changed], window, f"count {one.count_id} was altered: count"),
+        (others, window, f"count {one.count_id} is missing"),
+        ([*records, stray], "", "0 alarm(s) and 1 count(s) without a decision"),
+    ):
+        (said,) = problems(decided, shown)
+        assert said.startswith(begins)
+        assert said.endswith(ends)
 
 
 def test_saved_output_with_counts_is_read_and_charges_none(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from stream.metrics.counts import CountFamilies
 from stream.metrics.fired import MOST_GROUPS
 from stream.model.feeds import Domain
-from tests.support.measured import decided, denied, fresh_metrics, page_text, sample_value
+from tests.support.measured import decided, denied, fresh_metrics, lines_of
 
 NAME = "tocsin_group_noisy_value"
-DEVIATION = "tocsin_noisy_value_standard_deviation"
+DEVIATION = 'tocsin_noisy_value_standard_deviation{alarm="crowd"}'
 ROOMS = ("r1", "r2", "r3")
 RELEASED = [({"room": room}, count, 1.5) for room, count in zip(ROOMS, (-4, 0, 120), strict=True)]
 
@@ -19,24 +17,19 @@ def test_a_window_shows_its_counts_and_a_denied_one_none() -> None:
     """From NaN on the public page alone, below 0 as it is, and NaN again once nothing is known."""
     metrics = fresh_metrics()
 
-    def shown() -> list[float]:
-        values = [sample_value(metrics.public, NAME, alarm="crowd", group=r) for r in ROOMS]
-        values.append(sample_value(metrics.public, DEVIATION, alarm="crowd"))
-        return [value for value in values if value is not None]
+    def shown(*values: str) -> bool:
+        series = [*(f'{NAME}{{alarm="crowd",group="{room}"}}' for room in ROOMS), DEVIATION]
+        found = {f"{one} {value}" for one, value in zip(series, values, strict=True)}
+        return lines_of(metrics.public, "noisy_value") == found
 
-    assert len(shown()) == 4
-    assert all(map(math.isnan, shown()))
+    assert shown(*["NaN"] * 4)
     metrics.published(decided(hour=1), None, (), RELEASED)
-    assert shown() == [-4, 0, 120, 1.5]
+    assert shown("-4.0", "0.0", "120.0", "1.5")
     metrics.published(denied("quiet", hour=2), None)
-    assert shown() == [-4, 0, 120, 1.5], "of another alarm"
+    assert shown("-4.0", "0.0", "120.0", "1.5"), "of another alarm, which releases none"
     metrics.published(denied(hour=2), None)
-    assert len(shown()) == 4
-    assert all(map(math.isnan, shown()))
-    assert NAME not in page_text(metrics.custodian)
-    assert "quiet" not in "".join(
-        line for line in page_text(metrics.public).splitlines() if line.startswith(NAME)
-    ), "it releases none"
+    assert shown(*["NaN"] * 4)
+    assert not lines_of(metrics.custodian, NAME)
 
 
 def test_of_a_large_domain_the_first_have_a_series() -> None:

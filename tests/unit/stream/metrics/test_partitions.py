@@ -6,14 +6,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from stream.metrics.partitions import SILENT_S, STATES, STILL_S, PartitionFamilies
-from tests.support.measured import sample_value
 
 
 class Clock:
     """Seconds that pass when told to."""
 
-    def __init__(self) -> None:
-        self.now_s = 100.0
+    now_s = 100.0
 
     def __call__(self) -> float:
         """Return the time."""
@@ -36,22 +34,17 @@ def families(clock: Clock) -> PartitionFamilies:
     return families
 
 
-def _lag(families: PartitionFamilies, partition: int = 0) -> float | None:
-    return _sample(families, "tocsin_ingest_lag_records", partition=str(partition))
+Shown = tuple[float | None, set[str]]
 
 
-def _states(families: PartitionFamilies, partition: int = 0) -> set[str]:
-    """Return the states that are shown as current; every state has a series, or none has."""
-    name, at = "tocsin_ingest_state", str(partition)
-    found = {state: _sample(families, name, partition=at, state=state) for state in STATES}
-    assert set(found.values()) in ({None}, {0.0, 1.0})
-    return {state for state, value in found.items() if value}
-
-
-def _sample(families: PartitionFamilies, name: str, **labels: str) -> float | None:
-    registry = CollectorRegistry()
+def _shown(families: PartitionFamilies, partition: int = 0) -> Shown:
+    """Return the lag and the current states; every state has a series, or none has."""
+    registry, of = CollectorRegistry(), {"feed": "badges", "partition": str(partition)}
     registry.register(families)
-    return sample_value(registry, name, feed="badges", **labels)
+    value = registry.get_sample_value
+    found = {each: value("tocsin_ingest_state", {**of, "state": each}) for each in STATES}
+    assert set(found.values()) in ({None}, {0.0, 1.0})
+    return value("tocsin_ingest_lag_records", of), {each for each, on in found.items() if on}
 
 
 def test_a_lag_is_the_last_one_told(families: PartitionFamilies) -> None:
@@ -59,8 +52,7 @@ def test_a_lag_is_the_last_one_told(families: PartitionFamilies) -> None:
     families.lag("badges", 0, 12)
     families.lag("badges", 10, 0)
     families.lag("badges", 0, 5)
-    assert (_lag(families), _lag(families, 10)) == (5, 0)
-    assert (_states(families), _states(families, 10)) == ({"reading"}, {"end"})
+    assert (_shown(families), _shown(families, 10)) == ((5, {"reading"}), (0, {"end"}))
 
 
 @pytest.mark.parametrize("why", STATES)
@@ -68,10 +60,9 @@ def test_one_state_is_current(families: PartitionFamilies, why: str) -> None:
     """The state told last, whatever the lag, and before there is any."""
     families.held("badges", 0, "reading")
     families.held("badges", 0, why)
-    assert _states(families) == {why}
-    assert _lag(families) is None
+    assert _shown(families) == (None, {why})
     families.lag("badges", 0, 3)
-    assert _states(families) == {why}
+    assert _shown(families)[1] == {why}
     assert families.moving() == (why in {"reading", "end"})
 
 
@@ -80,11 +71,11 @@ def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: Clock) -> N
     families.lag("badges", 0, 12)
     families.held("badges", 0, "reading")
     clock.now_s += SILENT_S
-    assert (_lag(families), _states(families), families.moving()) == (12, {"reading"}, True)
+    assert (_shown(families), families.moving()) == ((12, {"reading"}), True)
     clock.now_s += 1
-    assert (_lag(families), _states(families), families.moving()) == (None, {"unreachable"}, False)
+    assert (_shown(families), families.moving()) == ((None, {"unreachable"}), False)
     families.lag("badges", 0, 0)
-    assert (_lag(families), _states(families), families.moving()) == (0, {"reading"}, True)
+    assert (_shown(families), families.moving()) == ((0, {"reading"}), True)
 
 
 def test_a_state_keeps_no_old_lag_alive(families: PartitionFamilies, clock: Clock) -> None:
@@ -93,27 +84,23 @@ def test_a_state_keeps_no_old_lag_alive(families: PartitionFamilies, clock: Cloc
     for _ in range(4):
         clock.now_s += SILENT_S / 2
         families.held("badges", 0, "unreachable")
-    assert (_lag(families), _states(families)) == (None, {"unreachable"})
+    assert _shown(families) == (None, {"unreachable"})
 
 
 def test_reading_without_getting_on_is_not_moving(
     families: PartitionFamilies, clock: Clock
 ) -> None:
     """A worker that says it reads must move within a minute; at its end it may stand for ever."""
-    told = ("end", 5), ("reading", 5), ("reading", 5), ("reading", 6), ("end", 6)
-    moving = []
-    for why, offset in told:
+    for why, offset in (("end", 5), ("reading", 5), ("reading", 5), ("reading", 6), ("end", 6)):
         for _ in range(2):
             clock.now_s += SILENT_S / 2
             families.held("badges", 0, why, offset)
-        moving.append(families.moving())
-    assert moving == [True] * 5
+        assert families.moving()
     for _ in range(5):
         families.held("badges", 0, "reading", 6)
         clock.now_s += SILENT_S / 2
     assert STILL_S == 4 * SILENT_S / 2
-    assert _states(families) == {"reading"}
-    assert not families.moving()
+    assert (_shown(families), families.moving()) == ((None, {"reading"}), False)
     families.held("badges", 0, "reading", 7)
     assert families.moving()
 
@@ -124,8 +111,8 @@ def test_a_lost_partition_has_no_series(families: PartitionFamilies) -> None:
     families.lag("badges", 1, 4)
     for _ in range(2):
         families.unassigned("badges", 0)
-    assert (_lag(families), _states(families)) == (None, set())
-    assert (_lag(families, 1), families.moving()) == (4, True)
+    assert _shown(families) == (None, set())
+    assert (_shown(families, 1)[0], families.moving()) == (4, True)
 
 
 def test_a_word_that_is_no_state_is_refused(families: PartitionFamilies) -> None:

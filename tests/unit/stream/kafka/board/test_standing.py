@@ -9,7 +9,7 @@ import msgspec
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
 from tests.support.boards import Scene, setup_of, window_of
-from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.published import HOUR_MS, decision_of
 
 if TYPE_CHECKING:
     from stream.kafka.board.standing import Group
@@ -48,21 +48,8 @@ def test_windows_that_are_lost_are_counted() -> None:
 def test_who_rang_in_a_step_is_held_until_the_window_is_over() -> None:
     """An early alarm rings once; the steps after it are no silence of it."""
     scene = Scene()
-    ring = msgspec.structs.replace(
-        alarm_of(0, {"room": "lab"}),
-        window_end=alarm_of(2, {}).window_end,
-        step_start=alarm_of(0, {}).window_start,
-        step_end=alarm_of(0, {}).window_end,
-    )
-    rings = {0: [ring]}
-    for number in range(4):
-        first = number // 3 * 3
-        step = msgspec.structs.replace(
-            decision_of(number, alarms=rings.get(number, [])),
-            whole_start=decision_of(first).window_start,
-            whole_end=decision_of(first + 2).window_end,
-        )
-        scene.standings.take(window_of(step, rings.get(number, [])))
+    for number, rooms in enumerate((["lab"], [], [], [])):
+        scene.step(number, rooms)
     (crowd,) = scene.standings.all()
     assert [each.earlier for each in crowd.seen] == [(), (LAB,), (LAB,), ()]
 

@@ -215,23 +215,8 @@ def test_no_group_is_listed_where_not_all_alarms_are_known() -> None:
 def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm() -> None:
     """Also where that step is no window of those shown any more."""
     scene = Scene(setup_of(board=Board(windows=1), groups={"crowd": ROOMS}))
-    for number in range(2):
-        rings = [alarm_of(0, {"room": "lab"})] if not number else []
-        step = msgspec.structs.replace(
-            decision_of(number, alarms=rings),
-            whole_start=decision_of(0).window_start,
-            whole_end=decision_of(2).window_end,
-        )
-        told = [
-            msgspec.structs.replace(
-                each,
-                window_end=step.whole_end,
-                step_start=step.window_start,
-                step_end=step.window_end,
-            )
-            for each in rings
-        ]
-        scene.standings.take(window_of(step, told))
+    scene.step(0, ["lab"])
+    scene.step(1)
     (crowd,) = scene.view().alarms
     assert (crowd.unfired, crowd.without) == (("hall", "attic", "<b>"), 3)
 
