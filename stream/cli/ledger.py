@@ -362,7 +362,9 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
     with _opened_ledger(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
         held_ms = held_from_ms(alarms.running, opened.progress)
-        before_ms = min(before_ms, held_ms, alarms.too_old_ms(now_ms))
+        # A window may be decided until it is older than this.
+        ages = (alarm.max_age_ms + alarm.grace_ms for alarm in alarms.by_name.values())
+        before_ms = min(before_ms, held_ms, now_ms - max(ages, default=0))
         moved = move_entries(opened, folder, before_ms)
         later = opened.reports.status()
     _warn_of_orphans(alarms, later)

@@ -193,11 +193,6 @@ class Alarms:
         """All that the ledger knows of: alarms, in the order of the file, and their panes."""
         return {**self.by_name, **self.panes} if self.panes else self.by_name
 
-    def too_old_ms(self, now_ms: int) -> int:
-        """Return an instant such that no window that ended by then may still be decided."""
-        ages = (alarm.max_age_ms + alarm.grace_ms for alarm in self.by_name.values())
-        return now_ms - max(ages, default=0)
-
 
 def each_for_itself(alarms: Alarms) -> Alarms:
     """Return the configuration for who counts the windows of alarms exactly: without panes."""
