@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -19,25 +20,18 @@ from tests.golden.cases import alarm
 from tests.golden.replays import Replay
 from tests.golden.surface import (
     NOW_MS,
-    BudgetTerms,
-    Charge,
     Ledger,
-    LevelCosts,
     LogIdentity,
     Outcome,
-    Partial,
     PrivacyUnit,
-    QueryRegistration,
-    Request,
     SeenDecision,
     Shape,
     StoredDecision,
-    UniformCost,
     WindowKey,
     entropy,
-    np,
     tocsin,
 )
+from tests.support.ledgers import Series, deny, partial, registration, settle, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,35 +132,32 @@ def _opened(url: str) -> Iterator[Ledger]:
         yield ledger
 
 
-def _key(query: str, start_ms: int) -> WindowKey:
-    return WindowKey(end_ms=start_ms + SIZE_MS, query=query, start_ms=start_ms)
-
-
-def _request(query: str, start_ms: int, units: int, *, too_old: bool = False) -> Request:
-    cost = UniformCost(units=units, cells=4)
-    return Request(Charge(_key(query, start_ms), cost, cells_per_unit=1), "f1", too_old)
+def _series(query: str, units: int = 1) -> Series:
+    shape = Shape(region="{}", grouping=f"by {query}")
+    return Series(query, SIZE_MS, SIZE_MS, units, shape=shape)
 
 
 def _by_hand(ledger: Ledger) -> str:
     """Do what Kafka's shell does, under unit event and in loss units of its own."""
-    ledger.pins.register_budget(BudgetTerms("hand", PrivacyUnit.EVENT, 10, ""))
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 10, "hand"))
     ledger.pins.register_log(LogIdentity("feed", "cluster", "topic-1", "topic", 2))
-    for query in ("a", "b", "c"):
-        shape = Shape(region="{}", grouping=f"by {query}")
-        ledger.pins.register_query(QueryRegistration(query, "hand", "feed", "f1", "{}", 0, shape))
-    ledger.admit("hand", [_request("a", 0, 3), _request("b", 0, 4), _request("c", 0, 9)])
-    said = [_answers(ledger, *(_key(query, 0) for query in ("a", "b", "c")))]
+    a, b, c = map(_series, "abc")
+    for one in (a, b, c):
+        ledger.pins.register_query(replace(registration(one), scope="hand"))
+    first = {"a": 3, "b": 4, "c": 9}
+    ledger.admit("hand", [_series(*one).request(0) for one in first.items()])
+    said = [_answers(ledger, a.key(0), b.key(0), c.key(0))]
     for partition, values in ((0, (3, 1)), (1, (2, 0)), (1, (2, 1))):
-        said.append(str(ledger.counts.put_partial(_partial(_key("b", 20), partition, values))))
+        said.append(str(ledger.counts.put_partial(partial(b, 1, partition, values))))
     ledger.counts.put_mark("feed", 0, 60_000, 17)
     ledger.counts.put_mark("feed", 1, 60_000, 21)
-    said.append(_settled(ledger, "a", 0, (2, 0, 1, 2)))
-    said.append(_denied(ledger, "b", 0, "incomplete"))
-    said.append(_answers(ledger, _key("c", 0)))
-    later = [_request(query, 20, 5, too_old=query == "b") for query in ("a", "b", "c")]
-    ledger.admit("hand", [*later, _request("a", 40, 5), _request("c", 40, 6)])
-    said.append(_answers(ledger, *(_key(q, 20) for q in "abc"), *(_key(q, 40) for q in "ac")))
-    ledger.mark_published(_key("a", 0))
+    said.append(_told(settle(ledger, a, 0, cells=(2, 0, 1, 2))))
+    said.append(_told(deny(ledger, b, 0, "incomplete")))
+    said.append(_answers(ledger, c.key(0)))
+    later = [_series(query, 5).request(1, too_old=query == "b") for query in "abc"]
+    ledger.admit("hand", [*later, _series("a", 5).request(2), _series("c", 6).request(2)])
+    said.append(_answers(ledger, *(one.key(1) for one in (a, b, c)), a.key(2), c.key(2)))
+    ledger.mark_published(a.key(0))
     own = ledger.reports.status().ledger_id
     seen = [
         SeenDecision("0" * 32, "d", "hand", 0, SIZE_MS, 7, Outcome.DECIDED, 1, 2, SIZE_MS),
@@ -181,58 +172,20 @@ def _by_hand(ledger: Ledger) -> str:
 
 def _further(ledger: Ledger) -> str:
     """Go on with what was begun by hand."""
-    said = [_answers(ledger, *(_key(q, 20) for q in "abc"), *(_key(q, 40) for q in "ac"))]
-    said.append(_denied(ledger, "b", 20, "too_old"))
-    said.append(_answers(ledger, _key("c", 20), _key("a", 40), _key("c", 40)))
-    said.append(_settled(ledger, "c", 20, (0, 0, 3, 1)))
-    ledger.admit("hand", [_request("a", 60, 2), _request("b", 60, 2)])
-    said.append(_answers(ledger, _key("a", 60), _key("b", 60)))
+    a, b, c = map(_series, "abc")
+    said = [_answers(ledger, *(one.key(1) for one in (a, b, c)), a.key(2), c.key(2))]
+    said.append(_told(deny(ledger, b, 1, "too_old")))
+    said.append(_answers(ledger, c.key(1), a.key(2), c.key(2)))
+    said.append(_told(settle(ledger, c, 1, cells=(0, 0, 3, 1))))
+    ledger.admit("hand", [_series("a", 2).request(3), _series("b", 2).request(3)])
+    said.append(_answers(ledger, a.key(3), b.key(3)))
     said += [f"unpublished {_told(one)}" for one in ledger.unpublished("a", NOW_MS)]
-    said.append(f"conflicted {ledger.counts.conflicted(_key('b', 20))}")
+    said.append(f"conflicted {ledger.counts.conflicted(b.key(1))}")
     return "".join(f"{line}\n" for line in said)
-
-
-def _partial(key: WindowKey, partition: int, values: tuple[int, ...]) -> Partial:
-    return Partial(
-        key=key,
-        partition=partition,
-        fingerprint="f1",
-        topic_id="topic-1",
-        complete=True,
-        cells=4,
-        index=np.arange(len(values), dtype=np.int64),
-        value=np.array(values, dtype=np.int64),
-        first_offset=7,
-        last_offset=9,
-    )
 
 
 def _answers(ledger: Ledger, *keys: WindowKey) -> str:
     return ", ".join(f"{key.query} {key.start_ms}: {ledger.answer(key)}" for key in keys)
-
-
-def _settled(ledger: Ledger, query: str, start_ms: int, units: tuple[int, ...]) -> str:
-    stored = ledger.settle(
-        _key(query, start_ms),
-        fingerprint="f1",
-        cost=LevelCosts.of(np.array(units, dtype=np.int64)),
-        alarms=b"[]",
-        alarm_count=0,
-        next_start_ms=start_ms + SIZE_MS,
-        release_ms=start_ms + SIZE_MS,
-    )
-    return _told(stored)
-
-
-def _denied(ledger: Ledger, query: str, start_ms: int, reason: str) -> str:
-    stored = ledger.deny(
-        _key(query, start_ms),
-        fingerprint="f1",
-        reason=reason,
-        next_start_ms=start_ms + SIZE_MS,
-        release_ms=start_ms + SIZE_MS,
-    )
-    return _told(stored)
 
 
 def _told(stored: StoredDecision) -> str:

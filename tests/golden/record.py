@@ -33,7 +33,7 @@ from tests.golden.ledgers import (
 )
 from tests.golden.messages import messages
 from tests.golden.replays import DRAWS, MANY, REPLAYS
-from tests.golden.surface import ROOT, Answer, Postgres, new_folder, tocsin
+from tests.golden.surface import ROOT, Postgres, new_folder, tocsin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -300,10 +300,9 @@ def commands() -> dict[str, str]:
     """Return what the other ways to call the commands say, mistakes among them."""
     made: dict[str, str] = {}
 
-    def ask(name: str, folder: Path, *arguments: str) -> Answer:
-        answer = tocsin(folder, *arguments)
-        made[name] = _short(answer.text())
-        return answer
+    def ask(folder: Path, calls: Mapping[str, str]) -> None:
+        for name, words in calls.items():
+            made[name] = _short(tocsin(folder, *words.split()).text())
 
     replay = next(one for one in REPLAYS if one.name == "refunds let later windows in")
     with new_folder() as folder:
@@ -311,72 +310,73 @@ def commands() -> dict[str, str]:
         for name, text in _BAD_DATA.items():
             shutil.rmtree(folder / ".tocsin", ignore_errors=True)
             (folder / name).write_text(text, encoding="utf-8")
-            ask(f"run over {name}", folder, "run", "alarms.yaml", "--replay", name)
+            ask(folder, {f"run over {name}": f"run alarms.yaml --replay {name}"})
     with new_folder() as folder:
         replay.write(folder)
-        ledger = ("ledger", "alarms.yaml")
-        ask("status without a ledger", folder, *ledger, "status")
-        for number, arguments in enumerate(map(str.split, MISTAKES["calls"])):
-            ask(f"call {number:02}", folder, *arguments)
-        ask("run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
-        ask("run again", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
-        ask("run again --json", folder, "run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
+        ask(folder, {"status without a ledger": f"{_LEDGER} status"})
+        ask(folder, {f"call {at:02}": words for at, words in enumerate(MISTAKES["calls"])})
         ask(
-            "report",
             folder,
-            "run",
-            "alarms.yaml",
-            "--replay",
-            "badges.jsonl",
-            "--custodian-report",
-            "report.prom",
+            {
+                "run": _RUN,
+                "run again": _RUN,
+                "run again --json": f"{_RUN} --json",
+                "report": f"{_RUN} --custodian-report report.prom",
+            },
         )
-        for number, arguments in enumerate(map(str.split, MISTAKES["ledger"])):
-            ask(f"ledger {number:02}", folder, *ledger, *arguments)
-        _changed(folder, ask)
+        asked = enumerate(MISTAKES["ledger"])
+        ask(folder, {f"ledger {at:02}": f"{_LEDGER} {words}" for at, words in asked})
+        path = folder / "alarms.yaml"
+        text = path.read_text(encoding="utf-8")
+        rare = text[text.index("  rare:") : text.index("  pair:")]
+        for old, new, calls in (
+            ('"12"', '"13"', _ANOTHER_BUDGET),
+            ("> 45\n", "> 46\n", _ANOTHER_THRESHOLD),
+            (rare, "", _WITHOUT_ONE),
+        ):
+            path.write_text(text.replace(old, new), encoding="utf-8")
+            ask(folder, calls)
     with new_folder() as folder:
         replay.write(folder)
-        simulated = (
-            *("simulate", "alarms.yaml", "--replay", "badges.jsonl"),
-            *("--workers", "1", "--runs", "2", "--limit", "2"),
-        )
-        to_file = ("--alarm", "crowd", "--json", "out.json")
-        chosen = ("--alarm", "pair", "--mechanisms", "nlm,probe,probe-ent")
-        tried = ("--tolerance-factors", "1,3", "--max-fnr", "0.1")
-        ask("simulate", folder, *simulated, *to_file)
+        ask(folder, {"simulate": f"{_SIMULATE} {_TO_FILE}"})
         made["simulate json"] = _short((folder / "out.json").read_text(encoding="utf-8"))
-        ask("simulate over a file", folder, *simulated, *to_file)
-        ask("simulate an unknown alarm", folder, *simulated, "--alarm", "x")
-        ask("simulate an unknown mechanism", folder, *simulated, "--mechanisms", "x")
-        ask("simulate chosen", folder, *simulated, *chosen, *tried)
-    return made  # fmt: skip
+        ask(
+            folder,
+            {
+                "simulate over a file": f"{_SIMULATE} {_TO_FILE}",
+                "simulate an unknown alarm": f"{_SIMULATE} --alarm x",
+                "simulate an unknown mechanism": f"{_SIMULATE} --mechanisms x",
+                "simulate chosen": f"{_SIMULATE} --alarm pair --mechanisms nlm,probe,probe-ent"
+                " --tolerance-factors 1,3 --max-fnr 0.1",
+            },
+        )
+    return made
 
 
-def _changed(folder: Path, ask: Callable[..., Answer]) -> None:
-    """Change the configuration under a ledger."""
-    path = folder / "alarms.yaml"
-    text = path.read_text(encoding="utf-8")
-    ledger = ("ledger", "alarms.yaml")
-    path.write_text(text.replace('"12"', '"13"'), encoding="utf-8")
-    ask("another budget: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
-    ask("another budget: apply", folder, *ledger, "apply")
-    ask("another budget: archive", folder, *ledger, "archive", "moved")
-    path.write_text(text.replace("> 45\n", "> 46\n"), encoding="utf-8")
-    ask("another threshold: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
-    ask("another threshold: apply", folder, *ledger, "apply")
-    ask("another threshold: run again", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
-    start, end = text.index("  rare:"), text.index("  pair:")
-    path.write_text(text[:start] + text[end:], encoding="utf-8")
-    ask("without one: status", folder, *ledger, "status")
-    ask("without one: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
-    ask("without one: remove-alarm", folder, *ledger, "remove-alarm", "rare")
-    ask("without one: remove-alarm --yes", folder, *ledger, "remove-alarm", "rare", "--yes")
-    ask("without one: remove-alarm again", folder, *ledger, "remove-alarm", "rare", "--yes")
-    ask("without one: archive", folder, *ledger, "archive", "moved")
-    ask("without one: status --json", folder, *ledger, "status", "--json")
-    ask("without one: verify", folder, *ledger, "verify")
-
-
+_RUN = "run alarms.yaml --replay badges.jsonl"
+_LEDGER = "ledger alarms.yaml"
+_SIMULATE = "simulate alarms.yaml --replay badges.jsonl --workers 1 --runs 2 --limit 2"
+_TO_FILE = "--alarm crowd --json out.json"
+_ANOTHER_BUDGET = {
+    "another budget: run": _RUN,
+    "another budget: apply": f"{_LEDGER} apply",
+    "another budget: archive": f"{_LEDGER} archive moved",
+}
+_ANOTHER_THRESHOLD = {
+    "another threshold: run": _RUN,
+    "another threshold: apply": f"{_LEDGER} apply",
+    "another threshold: run again": _RUN,
+}
+_WITHOUT_ONE = {
+    "without one: status": f"{_LEDGER} status",
+    "without one: run": _RUN,
+    "without one: remove-alarm": f"{_LEDGER} remove-alarm rare",
+    "without one: remove-alarm --yes": f"{_LEDGER} remove-alarm rare --yes",
+    "without one: remove-alarm again": f"{_LEDGER} remove-alarm rare --yes",
+    "without one: archive": f"{_LEDGER} archive moved",
+    "without one: status --json": f"{_LEDGER} status --json",
+    "without one: verify": f"{_LEDGER} verify",
+}
 _BAD_DATA: Mapping[str, str] = {
     "empty.jsonl": "",
     "nonsense.jsonl": "{nonsense\n",

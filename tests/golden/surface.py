@@ -29,24 +29,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import numpy as np
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 
 # --- the product, as far as it is imported at all: adapt these lines to moved modules
-from accountant.costs.charges import Charge, UniformCost, WindowKey
-from accountant.costs.levels import LevelCosts
+from accountant.costs.charges import WindowKey
 from accountant.ledger.ledger import Ledger
-from accountant.records import (
-    BudgetTerms,
-    LogIdentity,
-    Outcome,
-    Partial,
-    QueryRegistration,
-    Request,
-    SeenDecision,
-    StoredDecision,
-)
+from accountant.records import LogIdentity, Outcome, SeenDecision, StoredDecision
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from stream.cli.main import main
@@ -61,27 +50,17 @@ __all__ = [
     "NOW_MS",
     "ROOT",
     "Answer",
-    "BudgetTerms",
-    "Charge",
     "Ledger",
-    "LevelCosts",
     "LogIdentity",
     "Outcome",
-    "Partial",
     "Postgres",
     "PrivacyUnit",
-    "QueryRegistration",
-    "Request",
     "SeenDecision",
     "Shape",
     "StoredDecision",
-    "UniformCost",
     "WindowKey",
     "entropy",
-    "frozen",
-    "inside",
     "new_folder",
-    "np",
     "tocsin",
 ]
 
@@ -146,17 +125,6 @@ def frozen(label: str, *, now_ms: int = NOW_MS) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def inside(folder: Path) -> Iterator[None]:
-    """Work in a folder."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
-@contextlib.contextmanager
 def new_folder() -> Iterator[Path]:
     """Lend a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="tocsin-golden-") as name:
@@ -191,7 +159,7 @@ def tocsin(
     variables: dict[str, str | None] = dict.fromkeys(os.environ)
     variables |= _ENVIRONMENT | dict(environ or {})
     with (
-        inside(folder),
+        contextlib.chdir(folder),
         frozen(label, now_ms=now_ms),
         mock.patch.object(CollectorRegistry, "__init__", noted),
     ):

@@ -7,9 +7,7 @@ custodian, a worker and an analyst.
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +24,7 @@ from deploy.kafka.secured import acl_tool, listeners, login_settings
 from stream.logs.lines import Line
 from tests.support.boarded import Boarded
 from tests.support.commands import tocsin
+from tests.support.hostile import event_of
 from tests.support.processes import Command
 from tests.support.procs import ran
 from tests.support.scenario import Scenario
@@ -158,9 +157,8 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         assert worker.alive, worker.text()
         sensor = KafkaProducer(**_login(guarded, "sensor-lobby"), acks="all")
         for person in range(20):
-            now_ms = time.time_ns() // 1_000_000
-            event = {"person": f"p{person}", "event": f"e{person}", "room": "lab", "ts": now_ms}
-            sensor.send(FEED, key=f"p{person}".encode(), value=json.dumps(event).encode()).get()
+            key, value = event_of(f"p{person}", "lab")
+            sensor.send(FEED, key=key.encode(), value=value).get()
         sensor.close()
         _send(guarded, "mqtt", FEED)
         wait_until("a decision leaves", lambda: _count(guarded, "tocsin.decisions") > 1)

@@ -9,19 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.units import to_loss_units
 from stream.build import open_ledger
-from stream.decisions.mechanisms import plans_of
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
-from tests.support.ledgers import must_verify
-from tests.support.matrix import decisions_of
+from tests.support.matrix import check_charged
 from tests.support.oracle import add_up, crowd
 from tests.support.procs import ran
 from tests.support.scenario import Scenario
@@ -79,8 +74,7 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
     broker: Broker, postgres: Postgres, tmp_path: Path
 ) -> None:
     """Windows across are denied and cost nothing; every other one is counted as it should be."""
-    name = f"growing-{time.monotonic_ns()}"
-    scenario = Scenario(broker, tmp_path / "growing", name, postgres.new_database(), log_check_s=1)
+    scenario = Scenario(broker, tmp_path, ledger=postgres.new_database(), log_check_s=1)
     try:
         scenario.create_topics()
         scenario.start_worker()
@@ -91,7 +85,7 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
             assert grow(scenario, die="announced").returncode == -signal.SIGKILL
             assert _partitions(scenario) == 2
             scenario.workers[0].kill()
-            wait_until("a window is denied", lambda: _reasons(scenario))
+            wait_until("a window is denied", lambda: scenario.reasons() - {None})
             assert grow(scenario, die="made").returncode == -signal.SIGKILL
             assert _partitions(scenario) == 5
             assert _growth(scenario).until_ms is None
@@ -142,14 +136,9 @@ def _check(scenario: Scenario, last_ms: int, said: str) -> None:
     assert {one["partition"] for one in new if one["value"]} == {2, 3, 4}
     assert all(one["complete"] for one in partials)
 
-    alarms = scenario.alarms()
-    per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
-    with open_ledger(alarms) as ledger:
-        must_verify(ledger)
+    check_charged(scenario)
+    with open_ledger(scenario.alarms()) as ledger:
         assert set(ledger.counts.places("badges")) == set(range(5))
-        scope = ledger.reports.status().scopes["user"]
-        stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
-    assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
 
 
 def _across(growth: Growth, start_ms: int) -> bool:
@@ -174,13 +163,5 @@ def _counted(scenario: Scenario) -> int:
     return len({one["start_ms"] for one in scenario.done("partial") if one["value"]})
 
 
-def _reasons(scenario: Scenario) -> set[str]:
-    return {one["reason"] for one in scenario.done("decision") if one["reason"]}
-
-
 def _decided(scenario: Scenario, since_ms: int) -> set[int]:
-    return {
-        one["start_ms"]
-        for one in scenario.done("decision")
-        if one["outcome"] == "decided" and one["start_ms"] > since_ms
-    }
+    return {start_ms for start_ms in scenario.ended("decided") if start_ms > since_ms}

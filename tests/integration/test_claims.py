@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from shutil import copyfile
@@ -17,9 +16,7 @@ from accountant.errors import (
     LedgerRolledBackError,
     LogChangedError,
 )
-from accountant.units import to_loss_units
 from stream.build import assemble, open_ledger, wall_clock_ms
-from stream.decisions.mechanisms import plans_of
 from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, claim_feeds
 from stream.kafka.witness import Witness
@@ -41,9 +38,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
     """Topics, and no worker yet."""
-    made = Scenario(
-        broker, tmp_path / "one", f"claims-{time.monotonic_ns()}", f"sqlite:///{tmp_path}/one.db"
-    )
+    made = Scenario(broker, tmp_path / "one")
     made.create_topics()
     yield made
     made.stop()
@@ -52,7 +47,7 @@ def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
 def _beside(scenario: Scenario, name: str) -> Scenario:
     """The same topics with another ledger, as another configuration file has it."""
     folder = scenario.directory.parent
-    return Scenario(scenario.broker, folder / name, scenario.name, f"sqlite:///{folder}/{name}.db")
+    return Scenario(scenario.broker, folder / name, scenario.name)
 
 
 def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
@@ -82,19 +77,17 @@ def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
         other.stop()
     published = scenario.decided()
     assert all(len({one["ledger"] for one in copies}) == 1 for copies in published.values())
-    alarms = other.alarms()
-    per_window = to_loss_units(plans_of(alarms)[other.query].epsilon)
     decided = [copies[0]["outcome"] for copies in published.values()]
-    with open_ledger(alarms) as ledger:
+    with open_ledger(other.alarms()) as ledger:
         must_verify(ledger)
         spent = ledger.reports.status().scopes["user"].spent_units
-    assert spent >= decided.count("decided") * per_window
+    assert spent >= decided.count("decided") * other.window_units()
 
 
 @pytest.mark.parametrize("who", ["copy", "original"])
 def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str) -> None:
     """Whichever is the first to release after they parted; the other one never does again."""
-    alarms, database = scenario.alarms(), tmp_path / "one.db"
+    alarms, database = scenario.alarms(), tmp_path / "one" / "ledger.db"
     with open_ledger(alarms):
         pass
     logs = check_feeds(alarms)
@@ -114,8 +107,8 @@ def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str
             for each in (one, helper, one):  # two workers on one ledger
                 await each.release()
             original.close()
-            copyfile(database, tmp_path / "copy.db")
             copied = _beside(scenario, "copy").alarms()
+            copyfile(database, tmp_path / "copy" / "ledger.db")
             copy = stack.enter_context(open_ledger(copied))
             two: Witness = await witness(copy, "w3")  # type: ignore[misc]
             assert await two.claim() == []
@@ -164,7 +157,7 @@ def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
 
 def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -> None:
     """Before anything of it is compared with the decisions topic, which may have forgotten."""
-    alarms, database = scenario.alarms(), tmp_path / "one.db"
+    alarms, database = scenario.alarms(), tmp_path / "one" / "ledger.db"
     logs = check_feeds(alarms)
 
     async def release(ledger: Ledger, writer: str) -> None:
@@ -184,7 +177,7 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     tocsin("ledger", scenario.config, "reconcile", code=0)
     with open_ledger(alarms) as ledger:
         asyncio.run(release(ledger, "w3"))
-    (tmp_path / "one.db").unlink()
+    database.unlink()
     with (
         open_ledger(alarms) as ledger,
         pytest.raises(FeedClaimedError, match="is already charged to ledger"),

@@ -10,24 +10,20 @@ steps become overdue, one partition falls silent, and two workers catch up::
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka.partitioner.default import murmur2
 
 from accountant.log.entries import Ended, decode
 from accountant.records import Outcome
-from accountant.units import to_loss_units
 from stream.build import open_ledger
-from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
 from stream.windows.instants import from_iso_utc
-from tests.support.hostile import flowing
+from tests.support.hostile import event_of, flowing, home, time_ms
 from tests.support.matrix import STEPS, Matrix
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario
@@ -91,8 +87,7 @@ def seen(
     scenario = Scenario(
         broker,
         tmp_path_factory.mktemp("early"),
-        f"early-{time.monotonic_ns()}",
-        postgres.new_database(),
+        ledger=postgres.new_database(),
         budget='  privacy_unit: event\n  epsilon_max: "10"\n',
         window="CUMULATE(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
         having=f"COUNT(*) > {THRESHOLD}",
@@ -105,7 +100,7 @@ def seen(
             with flowing(broker.bootstrap, scenario.topic, seed=29):
                 died = matrix.kill_at_steps(list(STEPS), patience_s=300)
             behind_ms = scenario.cursor_ms() + 2 * SIZE_MS
-            wait_until("steps are overdue", lambda: time.time_ns() // 1_000_000 > behind_ms)
+            wait_until("steps are overdue", lambda: time_ms() > behind_ms)
             burst_ms = _burst(scenario)
             decisions = matrix.finish()
         finally:
@@ -125,14 +120,9 @@ def seen(
 
 def _burst(scenario: Scenario) -> int:
     """Send many people into one room and one partition, twice each; return the step's start."""
-    people = [f"b{number}" for number in range(4 * BURST)]
-    people = [one for one in people if not (murmur2(one.encode()) & 0x7FFFFFFF) % 2][:BURST]
-    now_ms = time.time_ns() // 1_000_000
-    events = [
-        (one, json.dumps({"person": one, "event": "in", "room": FULL, "ts": now_ms}).encode())
-        for one in people
-    ]
-    scenario.produce(events * 2)
+    people = [one for one in (f"b{at}" for at in range(4 * BURST)) if not home(one, 2)][:BURST]
+    now_ms = time_ms()
+    scenario.produce([event_of(one, FULL, "in", ts=now_ms) for one in people] * 2)
     return now_ms - now_ms % STEP_MS
 
 
@@ -211,8 +201,7 @@ def test_a_window_s_noise_is_drawn_once(seen: Seen) -> None:
 
 def test_every_step_is_charged_what_the_plan_says(seen: Seen) -> None:
     """A whole window's price, with the step that an event lies in, and nothing with another."""
-    alarms = seen.scenario.alarms()
-    planned = to_loss_units(plans_of(alarms)[seen.scenario.query].epsilon)
+    planned = seen.scenario.window_units()
     assert {decision.epsilon_units for decision in seen.decisions} == {planned}
     ended = [decode(row.kind, row.payload) for row in seen.matrix.ledger.reports.entries()]
     charges = {

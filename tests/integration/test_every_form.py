@@ -9,7 +9,6 @@ it on both databases, and ``test_crash_matrix`` on Kafka.
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -221,14 +220,10 @@ def test_every_form_rings_where_it_should_on_a_live_log(
     broker: Broker, postgres: Postgres, tmp_path: Path, database: str, workers: int
 ) -> None:
     """Two partitions each: what the topic says of a window, and the ledger holds."""
-    ledger = f"sqlite:///{tmp_path}/ledger.db"
-    if database == "postgresql":
-        ledger = postgres.new_database()
     scenario = FormsScenario(
         broker,
         tmp_path,
-        f"forms-{time.monotonic_ns()}",
-        ledger,
+        ledger=postgres.new_database() if database == "postgresql" else "",
         having="ABS(COUNT(*) - REFERENCE) >= 5",
         field_lines=BADGES,
         epsilon_max="100000",

@@ -12,7 +12,6 @@ import pytest
 
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.decisions.mechanisms import plans_of
 from tests.support.commands import configuration, json_lines, ledger_must_verify, tocsin, visits
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
@@ -20,8 +19,6 @@ from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from accountant.records import LedgerStatus
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
@@ -41,13 +38,6 @@ def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus
     return rang, status
 
 
-def configured(folder: Path, unit: str, lines: str, **changes: Any) -> str:
-    """Write a configuration with further lines of the alarm."""
-    path = Path(configuration(folder, unit=unit, epsilon_max="400", **changes))
-    path.write_text(path.read_text() + lines)
-    return str(path)
-
-
 @pytest.mark.parametrize(
     ("aggregate", "tolerance"),
     [
@@ -59,8 +49,13 @@ def configured(folder: Path, unit: str, lines: str, **changes: Any) -> str:
 )
 def test_an_aggregate_of_nothing_is_null(tmp_path: Path, aggregate: str, tolerance: str) -> None:
     """A room without events is neither below nor above: the query asks for events, too."""
-    lines = "    mechanism: {tslm: {max_fpr: 0.001}}\n"
-    path = configured(tmp_path, "event", lines, aggregate=aggregate, tolerance=tolerance)
+    path = configuration(
+        tmp_path,
+        epsilon_max="400",
+        aggregate=aggregate,
+        tolerance=tolerance,
+        more="mechanism: {tslm: {max_fpr: 0.001}}",
+    )
     (query,) = load(Path(path), environ={}).by_name.values()
     assert "COUNT(n) > 0" in query.texts
     rang, _ = replayed(path, visits(tmp_path, [{"hall": [1] * 900}]))
@@ -86,12 +81,12 @@ def test_false_alarms_are_promised_up_to_the_threshold(
     """
     how = f"{{{mechanism}: {{max_fpr: 0.0001, bounded_error: fpr}}}}"
     hours = [{"hall": [1] * 100, "lab": [1] * 182}] * 24
-    path = configured(
+    path = configuration(
         tmp_path,
-        "event",
-        f"    mechanism: {how}\n",
+        epsilon_max="400",
         aggregate=aggregate,
         tolerance=20,
+        more=f"mechanism: {how}",
     )
     rang, status = replayed(path, visits(tmp_path, hours))
     assert len([room for _, room in rang if room == "hall"]) <= 1  # twice: less than 3 in 10^6 runs
@@ -105,17 +100,12 @@ def test_false_alarms_are_promised_up_to_the_threshold(
     assert text in told.stderr
 
 
-def dearest(path: str) -> Fraction:
-    """Return what the dearest of a configuration's alarms, or of their panes, costs."""
-    return max(plan.epsilon for plan in plans_of(load(Path(path), environ={})).values())
-
-
 def test_a_rate_says_its_tolerance_as_it_is_written(tmp_path: Path) -> None:
     """The tolerance of a sum of aggregates is in the sum's own unit, also by its text."""
     rate = "6 * COUNT(*) FILTER (WHERE n = 9) >= 0.5 * SUM(n) + 100 AND COUNT(*) > 90"
     written = "6 * COUNT(*) FILTER (WHERE n = 9) - 0.5 * SUM(n) >= 100"
     tolerance = f'{{"{written}": 40.5, "COUNT(*) > 90": 20}}'
-    path = configured(tmp_path, "event", "", aggregate=rate, tolerance=tolerance)
+    path = configuration(tmp_path, epsilon_max="400", aggregate=rate, tolerance=tolerance)
     events = visits(tmp_path, [{"hall": [9] * 100 + [0] * 200, "lab": [5] * 200}])
     lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
     rooms = [line["group"]["room"] for line in lines if "group" in line]
@@ -142,8 +132,7 @@ def test_two_workers_count_every_statistic(
     scenario = Scenario(
         broker,
         tmp_path,
-        f"formula-{time.monotonic_ns()}",
-        postgres.new_database(),
+        ledger=postgres.new_database(),
         having="(COUNT(*) FILTER (WHERE kind = 'staff') > 3 AND AVG(age) > 40)"
         " OR COUNT(DISTINCT person) > 6"
         " OR 2.5 * COUNT(*) FILTER (WHERE kind = 'staff') - 0.1 * SUM(age) > 5",

@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import DependencyError, LedgerError
-from accountant.log.entries import read_checkpoint
 from accountant.store.store import Store
-from accountant.units import PrivacyUnit
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import decode_decision, encode
 from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
-from tests.support import ledgers
 from tests.support.commands import configuration, events, json_lines, tocsin
 from tests.support.ledgers import must_verify
-from tests.support.procs import ran
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -146,31 +142,9 @@ def test_what_a_cut_off_copy_left_is_written_over(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Path) -> None:
-    """``pg_dump`` beside a writer gives one snapshot, which ``pg_restore`` brings back."""
-    series = ledgers.Series("q", period=10**9)
-    url, dump = postgres.new_database(), tmp_path / "ledger.dump"
-    with ledgers.open_ledger(url) as ledger:
-        ledgers.set_up(ledger, PrivacyUnit.USER, 10**6, [series])
-        ledgers.decide_all(ledger, [series], 100, "first")
-        noted = read_checkpoint(ledger.reports.status().checkpoint)
-        store = Store.open(url, connect_timeout_s=1)
-        with pytest.raises(LedgerError, match="PostgreSQL") as caught:
-            store.backup(dump)
-        store.close()
-        assert "pg_dump --format=custom" in caught.value.hint
-        writer = threading.Thread(target=ledgers.decide_all, args=(ledger, [series], 400, "later"))
-        writer.start()
-        _run(postgres, "pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
-        writer.join()
-        ledgers.decide_all(ledger, [series], 500, "last")
-        later = read_checkpoint(ledger.reports.status().checkpoint)
-    restored = postgres.new_database()
-    _run(postgres, "pg_restore", "--exit-on-error", f"--dbname={restored}", str(dump))
-    with ledgers.open_ledger(restored) as ledger:
-        assert ledger.reports.verify(dict([noted])) == []
-        assert any("noted" in line for line in ledger.reports.verify(dict([later])))
-
-
-def _run(postgres: Postgres, program: str, *arguments: str) -> None:
-    """Run one of the server's own tools, of the server's version."""
-    ran(postgres.programs / program, *arguments)
+    """Which the error names; ``test_restore_drill`` runs them beside a worker."""
+    store = Store.open(postgres.new_database(), connect_timeout_s=1)
+    with pytest.raises(LedgerError, match="PostgreSQL") as caught:
+        store.backup(tmp_path / "ledger.dump")
+    store.close()
+    assert "pg_dump --format=custom" in caught.value.hint

@@ -19,12 +19,10 @@ LEVELS = '{first: "0.02", rounds: 2, refinement: 2, finest_share: 0.75}'
 ASKED = Grid(Fraction(1, 50), rounds=2, refinement=2, finest_share=Fraction(3, 4))
 
 
-def written(folder: Path, mechanism: str, levels: str, aggregate: str = "COUNT(*) > 30") -> Path:
+def written(folder: Path, mechanism: str, levels: str) -> Path:
     """Write a configuration of one alarm with levels."""
-    path = Path(configuration(folder, epsilon_max="100000", aggregate=aggregate))
-    keys = f"    tolerance: 1\n    mechanism: {{{mechanism}: {{levels: {levels}}}}}\n"
-    path.write_text(path.read_text().replace("    tolerance: 1\n", keys))
-    return path
+    keys = f"mechanism: {{{mechanism}: {{levels: {levels}}}}}"
+    return Path(configuration(folder, epsilon_max="100000", more=keys))
 
 
 def run(path: Path) -> list[int]:

@@ -8,20 +8,18 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
-from stream.decisions.records import encode
 from stream.kafka.notify.web import signature
 from stream.logs.lines import Line
+from tests.support.boarded import Topics
 from tests.support.processes import Command
-from tests.support.published import alarm_of, decision_of
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.support.kafka import Broker
@@ -31,10 +29,7 @@ pytestmark = pytest.mark.integration
 HALL, LEVEL = "a/b+#", "a%2Fb%2B%23"
 SECRET = "a secret of many bytes"  # noqa: S105  # of a server that lives for one test
 CONFIG = """\
-kafka:
-  bootstrap: "{bootstrap}"
-  alarms_topic: notify.alarms
-  decisions_topic: notify.decisions
+kafka: {kafka}
 log: {{format: json}}
 notify:
   alertmanagers: {{main: {{url: "{alertmanager}", resend_interval: 1s}}}}
@@ -43,30 +38,6 @@ notify:
 alarms:
   crowd: {{lifecycle: {{labels: {{severity: page}}, annotations: {{summary: "{{room}} is full"}}}}}}
 """
-
-
-class Topics:
-    """The two public topics, written as a worker writes them."""
-
-    def __init__(self, broker: Broker) -> None:
-        for topic in ("notify.alarms", "notify.decisions"):
-            broker.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
-        self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
-        self._number = 0
-
-    def publish(self, rooms: Sequence[str], *, denied: bool = False, copies: int = 1) -> None:
-        """Publish the next window: its decision, then its alarms, some of them again."""
-        number, self._number = self._number, self._number + 1
-        alarms = [alarm_of(number, {"room": room}) for room in rooms]
-        decision = decision_of(number, denied=denied, alarms=alarms)
-        for _ in range(copies):
-            self._producer.send("notify.decisions", key=b"crowd", value=encode(decision)).get()
-            for alarm in alarms:
-                self._producer.send("notify.alarms", key=b"crowd", value=encode(alarm)).get()
-
-    def close(self) -> None:
-        """Part from the broker."""
-        self._producer.close()
 
 
 class Retained:
@@ -109,7 +80,7 @@ class Duty:
     """Everything between the topics and the people on duty; a context manager."""
 
     def __init__(self, broker: Broker, folder: Path) -> None:
-        self.topics, self.inbox, self._folder = Topics(broker), Inbox(), folder
+        self.topics, self.inbox, self._folder = Topics(broker, "notify"), Inbox(), folder
         self.mosquitto = Mosquitto(folder / "mosquitto")
         inbox = f"{self.inbox.url}/manager"
         self.manager = AlertmanagerServer(folder / "alertmanager", inbox=inbox)
@@ -118,7 +89,7 @@ class Duty:
         self._config = folder / "notify.yaml"
         self._config.write_text(
             CONFIG.format(
-                bootstrap=broker.bootstrap,
+                kafka=self.topics.kafka,
                 alertmanager=self.manager.url,
                 inbox=self.inbox.url,
                 secret=SECRET,
@@ -166,7 +137,7 @@ def test_alarms_arrive_and_are_resolved_though_all_are_killed(
     with Duty(broker, tmp_path) as duty:
         topics, manager, retained = duty.topics, duty.manager, duty.retained
         process = duty.start()
-        topics.publish([HALL])
+        topics.publish(0, [HALL])
         wait_until("it fires in Alertmanager", lambda: manager.firing() == {HALL})
         wait_until("it is on", lambda: retained.states() == {LEVEL: "ON"})
         wait_until("the web server is told", lambda: duty.told(HALL, "firing"))
@@ -175,8 +146,8 @@ def test_alarms_arrive_and_are_resolved_though_all_are_killed(
         assert process.ended() == -signal.SIGKILL
         duty.mosquitto.kill()
         manager.kill()
-        topics.publish([HALL, "lab"], copies=2)
-        topics.publish([], denied=True)
+        topics.publish(1, [HALL, "lab"], copies=2)
+        topics.publish(2, [], denied=True)
         process = duty.start()
         wait_until("the web server is told of the lab", lambda: duty.told("lab", "firing"))
         wait_until("it is told of the denial", lambda: duty.told("", "denied"))
@@ -199,10 +170,10 @@ def test_alarms_arrive_and_are_resolved_though_all_are_killed(
         wait_until("both fire again", lambda: {HALL, "lab"} <= manager.firing())
         wait_until("both are on again", lambda: retained.states() == {LEVEL: "ON", "lab": "ON"})
 
-        topics.publish(["lab"])
+        topics.publish(3, ["lab"])
         wait_until("one is resolved", lambda: duty.told(HALL, "resolved"))
         wait_until("one is off", lambda: retained.states() == {LEVEL: "OFF", "lab": "ON"})
-        topics.publish([])
+        topics.publish(4, [])
         wait_until("the other is, too", lambda: duty.told("lab", "resolved"))
         wait_until("all are off", lambda: retained.states() == {LEVEL: "OFF", "lab": "OFF"})
         wait_until("nothing fires", lambda: not manager.firing() - {""})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError, URLError
@@ -12,7 +11,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.kafka.runtime import free_port
-from tests.support.scenario import ROOMS, Scenario
+from tests.support.hostile import event_of
+from tests.support.scenario import Scenario
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
@@ -62,34 +62,19 @@ def _get(port: int, path: str) -> tuple[int, str]:
         return 0, ""
 
 
-def _events(count: int) -> list[tuple[str | None, bytes]]:
-    now_ms = time.time_ns() // 1_000_000
-    return [
-        (
-            f"p{number}",
-            json.dumps(
-                {
-                    "person": f"p{number}",
-                    "event": f"{now_ms}-{number}",
-                    "room": ROOMS[0],
-                    "ts": now_ms,
-                }
-            ).encode(),
-        )
-        for number in range(count)
-    ]
-
-
 def test_pages_tell_what_is_so_before_during_and_after_a_freeze(
     own_broker: Broker, tmp_path: Path
 ) -> None:
-    """Frozen, Kafka answers nobody: the worker lives, says that it cannot work, and recovers."""
-    scenario = Scenario(own_broker, tmp_path, "pages", f"sqlite:///{tmp_path}/ledger.db")
+    """Frozen, Kafka answers nobody: the worker lives, says that it cannot work, and recovers.
+
+    A start serves its page while it tries; what ended it is told by the next one.
+    """
+    scenario = Scenario(own_broker, tmp_path)
     pages = Pages(scenario)
     with scenario:
         worker = scenario.start_worker()
         wait_until("the worker is ready", lambda: pages.public("/readyz") == (200, "ready\n"))
-        appended_s = scenario.produce(_events(20)) / 1000
+        appended_s = scenario.produce(event_of(f"p{at}", "atrium") for at in range(20)) / 1000
         newest = "tocsin_last_event_timestamp_seconds"
         wait_until("the events are read", lambda: pages.sample(newest) == appended_s)
         wait_until("nothing is left", lambda: pages.sample("tocsin_ingest_lag_records") == 0)
@@ -113,19 +98,7 @@ def test_pages_tell_what_is_so_before_during_and_after_a_freeze(
         own_broker.resume()
         wait_until("it is ready again", lambda: pages.public("/readyz") == (200, "ready\n"))
         assert worker.alive
-
-
-def test_a_refusal_is_seen_after_the_worker_that_it_ended(
-    own_broker: Broker, tmp_path: Path
-) -> None:
-    """A start serves its page while it tries; what ended it is told by the next one."""
-    scenario = Scenario(own_broker, tmp_path, "refused", f"sqlite:///{tmp_path}/ledger.db")
-    scenario.create_topics()
-    pages = Pages(scenario)
-    try:
-        before = scenario.start_worker()
-        wait_until("it is ready", lambda: pages.public("/readyz")[0] == 200)
-        before.kill()
+        worker.kill()
         scenario.tolerance = 3
         pages.write_configuration()
         begun_s = time.time()
@@ -135,8 +108,7 @@ def test_a_refusal_is_seen_after_the_worker_that_it_ended(
         scenario.tolerance = 2
         pages.write_configuration()
         scenario.start_worker()
-        kind = "ConfigChangedError"
-        refused = "tocsin_refused_timestamp_seconds"
+        kind, refused = "ConfigChangedError", "tocsin_refused_timestamp_seconds"
         wait_until(
             "the next start tells", lambda: (pages.sample(refused, kind=kind) or 0) >= begun_s
         )
@@ -144,6 +116,4 @@ def test_a_refusal_is_seen_after_the_worker_that_it_ended(
         assert pages.public("/readyz") == (503, "not ready: kafka, partitions\n")
         assert pages.sample(refused, kind="DependencyError") == 0
         assert pages.sample("tocsin_starts_total") == 3
-    finally:
         own_broker.resume()
-        scenario.stop()

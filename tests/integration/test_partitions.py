@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections import Counter
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from kafka.partitioner.default import murmur2
 
-from accountant.units import to_loss_units
-from stream.build import open_ledger
-from stream.decisions.mechanisms import plans_of
 from stream.windows.instants import from_iso_utc
-from tests.support.hostile import WINDOW_MS, flowing
-from tests.support.ledgers import must_verify
-from tests.support.matrix import decisions_of
+from tests.support.hostile import (
+    WINDOW_MS,
+    event_of,
+    flowing,
+    home,
+    next_window_ms,
+    sleep_until,
+    time_ms,
+)
+from tests.support.matrix import check_charged
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -45,8 +46,7 @@ def running(
         name: Scenario(
             broker,
             folder / name,
-            f"{name}-{time.monotonic_ns()}",
-            postgres.new_database(),
+            ledger=postgres.new_database(),
             decide_timeout=timeout,
         )
         for name, timeout in timeouts.items()
@@ -69,15 +69,12 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     """Windows an open transaction holds up are denied, published, uncharged; then it goes on."""
     scenario = running["hanging"]
     with _open_transaction(scenario, partition=1):
-        before = _denied(scenario)
-        wait_until("two windows are denied", lambda: len(_denied(scenario) - before) >= 2)
+        before = scenario.ended("denied")
+        wait_until("two windows are denied", lambda: len(scenario.ended("denied") - before) >= 2)
     last_ms = max(scenario.windows("decision"))
     wait_until(
         "windows are decided again",
-        lambda: any(
-            line["outcome"] == "decided" and line["start_ms"] > last_ms
-            for line in scenario.done("decision")
-        ),
+        lambda: max(scenario.ended("decided"), default=0) > last_ms,
     )
     decided_ms = max(scenario.windows("decision"))
     wait_until("the last decision is published", lambda: decided_ms in scenario.decided())
@@ -87,37 +84,30 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     outcomes = {start: record for start, record in published.items() if start <= decided_ms}
     assert sorted(outcomes) == list(range(min(outcomes), max(outcomes) + 1, WINDOW_MS))
     denied = {start for start, record in outcomes.items() if record["outcome"] == "denied"}
-    assert denied == {start for start in _denied(scenario) if start <= decided_ms}
+    assert denied == {start for start in scenario.ended("denied") if start <= decided_ms}
     assert {outcomes[start]["reason"] for start in denied} == {"transaction_open"}
     assert not any(from_iso_utc(each["window_start"]) in denied for each in scenario.published())
 
-    alarms = scenario.alarms()
-    per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
-    with open_ledger(alarms) as ledger:
-        must_verify(ledger)
-        scope = ledger.reports.status().scopes["user"]
-        stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
-    assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
+    check_charged(scenario)
 
 
 def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, Scenario]) -> None:
     """The clock completes what is silent, a rebalance moves no count, every window is decided."""
     scenario = running["joined"]
     first_ms = max(scenario.windows("decision")) + WINDOW_MS
-    _produce_into_one_partition(scenario, until_ms=_next_window_ms() + WINDOW_MS)
+    _produce_into_one_partition(scenario, until_ms=next_window_ms() + WINDOW_MS)
     with flowing(scenario.broker.bootstrap, scenario.topic, seed=19):
-        _sleep_until(_next_window_ms() + WINDOW_MS // 2)
+        sleep_until(next_window_ms() + WINDOW_MS // 2)
         scenario.start_worker()
         wait_until("the second worker counts", lambda: len(_counting(scenario)) == 2)
-        _sleep_until(_next_window_ms() + WINDOW_MS // 2)
-    silent_ms = _next_window_ms()
+        sleep_until(next_window_ms() + WINDOW_MS // 2)
+    silent_ms = next_window_ms()
     last_ms = silent_ms + WINDOW_MS
     wait_until("empty windows are decided", lambda: last_ms in scenario.windows("decision"))
     scenario.stop()
 
     starts_ms = list(range(first_ms, last_ms + 1, WINDOW_MS))
-    decisions = {line["start_ms"]: line["outcome"] for line in scenario.done("decision")}
-    assert {decisions[start] for start in starts_ms} == {"decided"}
+    assert set(starts_ms) <= scenario.ended("decided")
     records = scenario.read(scenario.topic)
     counted = add_up(scenario.done("partial"))
     truth = crowd(records, starts_ms, partitions=2, size_ms=WINDOW_MS)
@@ -136,10 +126,6 @@ def _other(partial: Mapping[str, object], partials: Sequence[Mapping[str, object
         for p in partials
         if p["value"]
     )
-
-
-def _denied(scenario: Scenario) -> set[int]:
-    return {d["start_ms"] for d in scenario.done("decision") if d["outcome"] == "denied"}
 
 
 def _counting(scenario: Scenario) -> set[int]:
@@ -179,27 +165,12 @@ def _open_transaction(scenario: Scenario, *, partition: int) -> Iterator[None]:
 
 def _produce_into_one_partition(scenario: Scenario, *, until_ms: int) -> None:
     """Send events of people who all live in partition 0."""
-    people = [
-        person
-        for person in (f"r{number}" for number in range(60))
-        if (murmur2(person.encode()) & 0x7FFFFFFF) % 2 == 0
-    ]
+    people = [person for person in (f"r{number}" for number in range(60)) if not home(person, 2)]
     number = 0
-    while time.time_ns() // 1_000_000 < until_ms:
+    while time_ms() < until_ms:
         batch = []
         for person in people[number % 7 :: 7]:
             number += 1
-            now_ms = time.time_ns() // 1_000_000
-            room = ROOMS[number % len(ROOMS)]
-            event = {"person": person, "event": f"{person}-{number}", "room": room, "ts": now_ms}
-            batch.append((person, json.dumps(event).encode()))
+            batch.append(event_of(person, ROOMS[number % len(ROOMS)], f"{person}-{number}"))
         scenario.produce(batch)
         time.sleep(0.3)
-
-
-def _next_window_ms() -> int:
-    return (time.time_ns() // 1_000_000 // WINDOW_MS + 1) * WINDOW_MS
-
-
-def _sleep_until(time_ms: int) -> None:
-    time.sleep(max(time_ms - time.time_ns() // 1_000_000, 0) / 1000)

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 WINDOWS = 24
 
 
-def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
+def decided(folder: Path, mechanism: str) -> LedgerStatus:
     """Replay a day, one busy hour in it, under a budget of two worst cases a person."""
-    plain = Path(
-        configuration(folder, unit=unit, epsilon_max="9", aggregate="COUNT(*) > 1000", denials=True)
-    )
-    plain.write_text(plain.read_text() + f"    mechanism: {mechanism}\n")
+    keys = {"aggregate": "COUNT(*) > 1000", "more": f"mechanism: {mechanism}"}
+    plain = Path(configuration(folder, unit="user", epsilon_max="9", denials=True, **keys))
     alarms = load(plain, environ={})
     worst = plans_of(alarms)["crowd"].epsilon
     wall = f'"{2 * worst}"'
@@ -39,7 +37,7 @@ def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
 @pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
 def test_refunds_carry_a_day_that_worst_cases_do_not(tmp_path: Path, mechanism: str) -> None:
     """Two worst cases fit; rooms far from their threshold cost so little that all hours do."""
-    status = decided(tmp_path, mechanism, "user")
+    status = decided(tmp_path, mechanism)
     (scope,) = status.scopes.values()
     assert status.queries["crowd"].decided == WINDOWS
     assert status.queries["crowd"].denied == {}
@@ -49,15 +47,14 @@ def test_refunds_carry_a_day_that_worst_cases_do_not(tmp_path: Path, mechanism: 
 
 def test_one_level_refuses_what_it_cannot_carry(tmp_path: Path) -> None:
     """TSLM pays its worst case in every window, so that only two of them are decided."""
-    status = decided(tmp_path, "tslm", "user")
+    status = decided(tmp_path, "tslm")
     assert status.queries["crowd"].decided == 2
     assert status.queries["crowd"].denied == {"budget": WINDOWS - 2}
 
 
 def test_published_costs_are_the_planned_ones(tmp_path: Path) -> None:
     """What a window really cost is the custodian's alone: decisions carry the reservation."""
-    plain = Path(configuration(tmp_path, unit="event"))
-    plain.write_text(plain.read_text() + "    mechanism: dppwlm\n")
+    plain = Path(configuration(tmp_path, more="mechanism: dppwlm"))
     alarms = load(plain, environ={})
     worst = float(plans_of(alarms)["crowd"].epsilon)
     lines = json_lines(tocsin("run", plain, "--replay", events(tmp_path), "--json"))

@@ -173,8 +173,7 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
     scenario = ForecastScenario(
         broker,
         tmp_path,
-        f"forecast-{time.monotonic_ns()}",
-        postgres.new_database(),
+        ledger=postgres.new_database(),
         having="ABS(COUNT(*) - REFERENCE) >= 0.5 * REFERENCE",
         epsilon_max="100000",
     )

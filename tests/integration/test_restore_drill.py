@@ -9,20 +9,24 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from accountant.errors import LedgerRolledBackError
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import encode
 from stream.decisions.release import decision_record
+from stream.kafka.guard import check_ledger
 from stream.replay.replay import Replay
-from tests.support.commands import configuration, events
+from stream.windows.shown import moment_text
+from tests.support.commands import configuration, events, tocsin
+from tests.support.hostile import WINDOW_MS
 from tests.support.ledgers import must_verify
 from tests.support.procs import ran
 from tests.support.scenario import Scenario
@@ -190,13 +194,15 @@ def tocsin_database(postgres: Postgres) -> Iterator[dict[str, str]]:
 def test_a_workers_ledger_is_put_back(
     broker: Broker, postgres: Postgres, tocsin_database: Mapping[str, str], tmp_path: Path
 ) -> None:
-    """PostgreSQL and Kafka: what left since the dump is charged from the decisions topic."""
+    """PostgreSQL and Kafka: what left since the dump is charged from the decisions topic.
+
+    The worker names the command; after it no window is drawn again and every one is charged.
+    """
     host = tocsin_database["PGHOST"]
     scenario = Scenario(
         broker,
         tmp_path,
-        f"drill-{time.monotonic_ns()}",
-        f'"postgresql://tocsin@/tocsin?host={host}"',
+        ledger=f'"postgresql://tocsin@/tocsin?host={host}"',
     )
     shell = Shell(tmp_path, tocsin_database, str(postgres.programs))
     with scenario:
@@ -208,6 +214,7 @@ def test_a_workers_ledger_is_put_back(
         wait_until("later ones are", lambda: len(scenario.decided()) > dumped + 1, every_s=1)
         worker.kill()
         released = scenario.decided()
+        later = _checkpoint(tocsin("ledger", scenario.config, "verify", code=0).stdout)
 
         shell.run("createdb")
         shell.run("pg_restore")
@@ -215,13 +222,55 @@ def test_a_workers_ledger_is_put_back(
         scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"))
         noted = {"NUMBER:HASH": checkpoint}
         shell.run("tocsin ledger alarms.yaml verify --checkpoint", put=noted)
+        lacking = tocsin("ledger", scenario.config, "verify", "--checkpoint", later, code=2)
+        assert "the log is shorter" in lacking.stderr
+        before = _sequence(scenario)
+        assert 0 < before <= dumped < len(released)
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
         assert "tocsin ledger FILE reconcile" in refused.text()
-        shell.run("tocsin ledger alarms.yaml reconcile")
+        first_lost = moment_text(sorted(released)[before], "UTC")
+        assert f"the first of alarm 'crowd' from {first_lost} on: " in refused.text()
+        assert _sequence(scenario) == before
+        told = shell.run("tocsin ledger alarms.yaml reconcile")
+        assert f"{len(released) - before} decision(s) taken over" in told.stdout
+        assert _sequence(scenario) == len(released)
         scenario.start_worker()
         wait_until("others are", lambda: len(scenario.decided()) > len(released), every_s=1)
+    _assert_drawn_once_and_charged(scenario, released)
+    _assert_another_ledger_is_refused(scenario)
+
+
+def _sequence(scenario: Scenario) -> int:
+    with open_ledger(scenario.alarms()) as ledger:
+        return ledger.reports.status().queries[scenario.query].sequence
+
+
+def _assert_drawn_once_and_charged(
+    scenario: Scenario, released: dict[int, list[dict[str, Any]]]
+) -> None:
+    """Compare everything published with what was published before the ledger went back."""
     published = scenario.decided()
-    for start_ms, copies in released.items():
-        assert all(one == copies[0] for one in published[start_ms])
-    assert _spent(tmp_path)
+    starts_ms = sorted(published)
+    assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, WINDOW_MS))
+    for start_ms, copies in published.items():
+        assert all(one == released.get(start_ms, copies)[0] for one in copies)
+    assert {copies[0]["outcome"] for copies in published.values()} == {"decided"}
+    # The kill may have cut off a window between its draw and its release: that one is drawn again.
+    drawn = Counter(
+        line["start_ms"] for line in scenario.done("step") if line["step"] == "after_draw"
+    )
+    decided = Counter(line["start_ms"] for line in scenario.done("decision"))
+    for counted in (drawn, decided):
+        assert {counted[start_ms] for start_ms in released} == {1}
+        assert max(counted.values()) <= 2
+    assert sum(times > 1 for times in decided.values()) <= 1
+    assert _spent(scenario.directory)["user"] >= len(published) * scenario.window_units()
+
+
+def _assert_another_ledger_is_refused(scenario: Scenario) -> None:
+    """Point a fresh ledger at the same topics: it has not seen what was released."""
+    fresh = Scenario(scenario.broker, scenario.directory / "fresh", scenario.name).alarms()
+    refused = pytest.raises(LedgerRolledBackError, match="an older copy, or not the topic's ledger")
+    with open_ledger(fresh) as ledger, refused:
+        check_ledger(fresh, ledger)

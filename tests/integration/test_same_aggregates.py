@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,7 @@ from stream.events.records import Record
 from stream.replay.exports import ExportInfo, LoggedRecord, export_info, read_log
 from stream.replay.replay import Replay
 from tests.support.commands import tocsin
-from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.hostile import WINDOW_MS, next_window_ms, produce_live
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up, crowd
 from tests.support.recording import journalled, stored_partials
@@ -40,8 +39,7 @@ def test_layouts_and_the_embedded_shell_count_alike(
         (partitions, workers): Scenario(
             broker,
             tmp_path / f"p{partitions}w{workers}",
-            f"same-p{partitions}w{workers}-{time.monotonic_ns()}",
-            postgres.new_database(),
+            ledger=postgres.new_database(),
             partitions=partitions,
             topic=f"same-{partitions}-{tmp_path.name}",
         )
@@ -89,7 +87,7 @@ def _produce_alike(scenarios: Mapping[str, Scenario]) -> list[int]:
     """
     while True:
         bootstrap = next(iter(scenarios.values())).broker.bootstrap
-        first_ms = _next_window_ms()
+        first_ms = next_window_ms()
         until_ms = first_ms + (_WINDOWS + 2) * WINDOW_MS
         sent = produce_live(bootstrap, list(scenarios), until_ms=until_ms, seed=7)
         assert sent > 300
@@ -105,10 +103,6 @@ def _produce_alike(scenarios: Mapping[str, Scenario]) -> list[int]:
         ]
         if len(alike) >= _WINDOWS:
             return alike
-
-
-def _next_window_ms() -> int:
-    return (time.time_ns() // 1_000_000 // WINDOW_MS + 1) * WINDOW_MS
 
 
 def _counted(scenario: Scenario) -> set[int]:
@@ -141,7 +135,6 @@ def _replay(
         scenario.broker,
         scenario.directory / "replay",
         scenario.name,
-        f"sqlite:///{scenario.directory}/replay.db",
         topic=scenario.topic,
         history=(starts_ms[0], starts_ms[-1] + WINDOW_MS),
     )

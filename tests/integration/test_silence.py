@@ -22,11 +22,9 @@ LIMIT = 0.06
 def written(folder: Path, limit: float | None = LIMIT) -> Path:
     """Write a configuration of one alarm in runs, with a bound or without."""
     folder.mkdir(exist_ok=True)
-    path = Path(configuration(folder, unit="user", epsilon_max="1000", aggregate="COUNT(*) > 30"))
     bound = "" if limit is None else f", max_fnr_given_no_alarm: {limit}"
-    keys = f"    tolerance: 1\n    mechanism: {{svt: {{max_alarms: 20{bound}}}}}\n"
-    path.write_text(path.read_text().replace("    tolerance: 1\n", keys))
-    return path
+    keys = f"mechanism: {{svt: {{max_alarms: 20{bound}}}}}"
+    return Path(configuration(folder, unit="user", epsilon_max="1000", more=keys))
 
 
 def outlook(path: Path) -> RunOutlook:

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from click.testing import Result
 
@@ -308,13 +309,14 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
-    """Ctrl-C while processes work ends all of them; no traceback, no file is left."""
+@contextmanager
+def simulating(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run more than ever ends in two processes, which are at work when the block begins."""
     running = subprocess.Popen(
         [
-            sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
+            sys.executable, "-c", PROGRAM, "simulate", office(folder), "--replay", BADGES,
             "--runs", "100000", "--workers", "2", "--mechanisms", "tslm,ppwlm",
-            "--json", tmp_path / "out.json",
+            "--json", folder / "out.json",
         ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -327,37 +329,31 @@ def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
         )
         time.sleep(2)
         assert running.poll() is None
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to everybody
-        out, err = running.communicate(timeout=PATIENCE_S)
+        yield running
+        wait_until("the workers are gone", lambda: not commands_of(running.pid))
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
-            running.communicate()
+        running.communicate()
+
+
+def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
+    """Ctrl-C while processes work ends all of them; no traceback, no file is left."""
+    with simulating(tmp_path) as running:
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to everybody
+        out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 1
     assert b"Traceback" not in err
     assert b"Aborted" in err
     assert out == b""
     assert not (tmp_path / "out.json").exists()
-    wait_until("the workers are gone", lambda: not commands_of(running.pid))
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     """Where the parent is killed outright, no worker stays behind with private counts."""
-    running = subprocess.Popen(
-        [
-            sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
-            "--runs", "100000", "--workers", "2", "--mechanisms", "tslm",
-        ],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    wait_until("a worker starts", lambda: b"spawn_main" in commands_of(running.pid))
-    time.sleep(2)
-    running.kill()
-    running.wait()
-    wait_until("the workers are gone", lambda: not commands_of(running.pid))
+    with simulating(tmp_path) as running:
+        running.kill()
+        running.wait()
 
 
 def commands_of(session: int) -> bytes:

@@ -56,8 +56,7 @@ def test_replayed_history_counts_like_the_embedded_shell(
         codec: Scenario(
             broker,
             tmp_path / codec,
-            f"marks-{codec}-{time.monotonic_ns()}",
-            postgres.new_database(),
+            ledger=postgres.new_database(),
             window="TUMBLE(ts, INTERVAL '1' MINUTE)",
             codec=codec,
             history=(_FROM_MS, _UNTIL_MS),
@@ -185,7 +184,6 @@ def _embedded(
         scenario.broker,
         scenario.directory / "embedded",
         scenario.name,
-        f"sqlite:///{scenario.directory}/embedded.db",
         window=scenario.window,
         history=scenario.history,
         feed_lines=scenario.feed_lines,

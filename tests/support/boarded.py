@@ -42,14 +42,20 @@ class Topics:
         self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
 
     def publish(
-        self, number: int, rooms: Sequence[str], *, denied: bool = False, alarm: str = "crowd"
+        self,
+        number: int,
+        rooms: Sequence[str],
+        *,
+        denied: bool = False,
+        alarm: str = "crowd",
+        copies: int = 1,
     ) -> None:
-        """Publish the window of an hour: its decision, then its alarms."""
+        """Publish the window of an hour, once or again: its decision, then its alarms."""
         alarms = [alarm_of(number, {"room": room}, alarm=alarm) for room in rooms]
         decision = decision_of(number, denied=denied, alarms=alarms, alarm=alarm)
         records = [(self.decisions, encode(decision))]
         records += [(self.alarms, encode(one)) for one in alarms]
-        for topic, value in records:
+        for topic, value in records * copies:
             self._producer.send(topic, key=alarm.encode(), value=value).get()
 
     def close(self) -> None:

@@ -50,10 +50,14 @@ def configuration(
     unit: str = "event",
     epsilon_max: str = "4",
     aggregate: str = "COUNT(*) > 30",
-    tolerance: int = 1,
+    tolerance: int | str = 1,
     denials: bool = False,
+    more: str = "",
 ) -> str:
-    """Write a configuration, where denied windows may be wanted, and return its path."""
+    """Write a configuration, where denied windows may be wanted, and return its path.
+
+    ``more`` are further lines of the alarm, without their indentation.
+    """
     period = ", period: lifetime" if unit == "user" else ""
     text = (
         CONFIG.replace("BUDGET_UNIT", unit)
@@ -63,7 +67,7 @@ def configuration(
         .replace("TOLERANCE", str(tolerance))
     )
     path = folder / "alarms.yaml"
-    path.write_text(text)
+    path.write_text(text + "".join(f"    {line}\n" for line in more.splitlines()))
     return str(path)
 
 

@@ -16,6 +16,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
+from kafka.partitioner.default import murmur2
 
 from tests.support.scenario import ROOMS
 from tests.support.waiting import PATIENCE_S
@@ -27,7 +28,34 @@ WINDOW_MS = 3_000
 _PEOPLE = 60
 _QUIET_MS = 125
 _CUT_MS = 600
+_PAUSE_MS = 8_000
 _LINGER_MS = 20  # a batch for each event would keep the broker busy; far below what is quiet
+
+
+def time_ms() -> int:
+    """Return the time."""
+    return time.time_ns() // 1_000_000
+
+
+def next_window_ms() -> int:
+    """Return the start of the next window."""
+    return (time_ms() // WINDOW_MS + 1) * WINDOW_MS
+
+
+def sleep_until(instant_ms: int) -> None:
+    """Sleep until an instant, if it is to come."""
+    time.sleep(max(instant_ms - time_ms(), 0) / 1000)
+
+
+def home(person: str, partitions: int) -> int:
+    """Return the partition of a person, as Kafka's own partitioner has it."""
+    return int(murmur2(person.encode()) & 0x7FFFFFFF) % partitions
+
+
+def event_of(person: str, room: str, event: str = "", **changes: Any) -> tuple[str, bytes]:
+    """Return ``(key, value)`` of a good event of now; under its person's name where it has none."""
+    good = {"person": person, "event": event or person, "room": room, "ts": time_ms(), **changes}
+    return person, json.dumps(good).encode()
 
 
 def hostile_events(now_ms: int, rng: random.Random) -> Iterator[tuple[str, bytes]]:
@@ -86,6 +114,7 @@ def produce_live(
     stop: Sequence[object] = (),
     begun: Event | None = None,
     metadata_max_age_ms: int = 300_000,
+    pauses: bool = False,
 ) -> int:
     """Send the same hostile events to every topic; return how many.
 
@@ -98,6 +127,7 @@ def produce_live(
         stop: filled by another thread to end it.
         begun: set once the first events are acknowledged.
         metadata_max_age_ms: how long it may not know of new partitions.
+        pauses: whether nothing is sent in every other eight seconds.
     """
     rng = random.Random(seed)
     producer = KafkaProducer(
@@ -109,11 +139,11 @@ def produce_live(
     sent = 0
     try:
         while not stop:
-            now_ms = time.time_ns() // 1_000_000
+            now_ms = time_ms()
             if until_ms and now_ms >= until_ms:
                 break
             distance_ms = min(now_ms % WINDOW_MS, WINDOW_MS - now_ms % WINDOW_MS)
-            if distance_ms > _QUIET_MS:
+            if distance_ms > _QUIET_MS and not (pauses and now_ms // _PAUSE_MS % 2):
                 for unit, value in hostile_events(now_ms, rng):
                     for topic in topics:
                         producer.send(topic, key=unit.encode(), value=value)
@@ -129,12 +159,10 @@ def produce_live(
 
 
 @contextmanager
-def flowing(
-    bootstrap: str, topic: str, *, seed: int, metadata_max_age_ms: int = 300_000
-) -> Iterator[None]:
+def flowing(bootstrap: str, topic: str, *, seed: int, **how: Any) -> Iterator[None]:
     """Send hostile events to a topic while the block runs; all are acknowledged at its end.
 
-    The block begins when the first ones are.
+    The block begins when the first ones are. ``how`` goes to :func:`produce_live`.
     """
     stop: list[object] = []
     begun = Event()
@@ -143,10 +171,10 @@ def flowing(
         args=(bootstrap, [topic]),
         kwargs={
             "seed": seed,
-            "every_ms": 20,
+            "every_ms": 40,
             "stop": stop,
             "begun": begun,
-            "metadata_max_age_ms": metadata_max_age_ms,
+            **how,
         },
         daemon=True,
     )

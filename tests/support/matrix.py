@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from accountant.records import Outcome
 from operators.svt import RunState
+from stream.build import open_ledger
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS
+from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up, crowd
 from tests.support.waiting import wait_until
 from tests.support.worker_main import BEFORE_COMMIT
@@ -122,10 +124,16 @@ class Matrix:
 
         def caught_up() -> bool:
             self.watch_budget()
-            if self.ledger.reports.status().queries[self.scenario.query].cursor_ms < target_ms:
-                return False
-            decisions = decisions_of(self.ledger, self.scenario.query)
-            return all(d.published for d in decisions if d.key.end_ms <= target_ms)
+            names = self.scenario.alarms().by_name
+            queries = self.ledger.reports.status().queries
+            return all(
+                name in queries and queries[name].cursor_ms >= target_ms for name in names
+            ) and all(
+                one.published
+                for name in names
+                for one in decisions_of(self.ledger, name)
+                if one.key.end_ms <= target_ms
+            )
 
         wait_until("the survivors catch up", caught_up)
         self.scenario.stop()
@@ -135,6 +143,10 @@ class Matrix:
 def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str, Any]:
     """Assert promises 2, 3 and 4 over a whole run; return what was checked."""
     scenario, ledger = matrix.scenario, matrix.ledger
+
+    def own(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [line for line in lines if line.get("alarm") == scenario.query]
+
     keys = [decision.key for decision in decisions]
     starts_ms = [key.start_ms for key in keys]
     assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, WINDOW_MS))
@@ -149,12 +161,12 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
         few=matrix.few,
         every=bool(scenario.around),
     )
-    counted = add_up(scenario.done("counted"))
+    counted = add_up(own(scenario.done("counted")))
     decided = [d.key.start_ms for d in decisions if d.outcome is Outcome.DECIDED]
     assert {start: counted[start] for start in decided} == {s: truth[s] for s in decided}
 
     stored_ms = {decision.key.start_ms: decision.decided_at_ms for decision in decisions}
-    draws = [line for line in scenario.done("step") if line["step"] == Step.AFTER_DRAW]
+    draws = own(line for line in scenario.done("step") if line["step"] == Step.AFTER_DRAW)
     # Stopping the survivors may cut off the draw of a window past the last stored decision.
     kept = [draw for draw in draws if draw["start_ms"] <= starts_ms[-1]]
     assert all(d["at_ns"] // 1_000_000 <= stored_ms[d["start_ms"]] + 1 for d in kept)
@@ -162,13 +174,13 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     # Of what was decided since the survivors caught up, stopping them may cut off the last ones.
     released = [decision for decision in decisions if decision.published]
     assert all(d.published for d in decisions if d.key.end_ms <= matrix.caught_up_ms)
-    published = scenario.decided()
+    published = scenario.decided(scenario.query)
     for decision in released:
         copies = published[decision.key.start_ms]
         assert len({json.dumps(copy, sort_keys=True) for copy in copies}) == 1
         assert copies[0]["sequence"] == decision.sequence
         assert copies[0]["ledger"] == decision.ledger_id
-    alarms = scenario.published()
+    alarms = own(scenario.published())
     seen = {alarm["alarm_id"] for alarm in alarms}
     assert _alarm_ids(matrix, released) <= seen <= _alarm_ids(matrix, decisions)
 
@@ -197,6 +209,16 @@ def decisions_of(ledger: Ledger, query: str) -> list[StoredDecision]:
     keys = [one.key for one in ledger.progress.decided(query, -(2**62), 2**62)]
     found = [ledger.decision(key) for key in keys]
     return [decision for decision in found if decision is not None]
+
+
+def check_charged(scenario: Scenario) -> None:
+    """Assert that the ledger holds, and that what was decided is all that was paid for."""
+    with open_ledger(scenario.alarms()) as ledger:
+        must_verify(ledger)
+        scope = ledger.reports.status().scopes["user"]
+        stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
+    paid = stored[Outcome.DECIDED] + scope.reservations
+    assert scope.spent_units == paid * scenario.window_units()
 
 
 def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:

@@ -7,6 +7,7 @@ so a test produces events *now* and dates them as it likes.
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from accountant.units import to_loss_units
 from stream.build import open_ledger
 from stream.config.loading import load
+from stream.decisions.mechanisms import plans_of
 from stream.kafka.topics import check
 from stream.windows.instants import from_iso_utc
 from tests.support import worker_main
@@ -124,8 +127,8 @@ class Scenario:
     Args:
         broker: a running broker.
         directory: where configuration, journals and logs go.
-        name: prefix of topics and groups; unique per test.
-        ledger: SQLAlchemy URL.
+        name: prefix of topics and groups; one of its own where empty.
+        ledger: SQLAlchemy URL; SQLite in the directory where empty.
         partitions: of the feed.
         window: the SQL window.
         epsilon_max: the wall.
@@ -141,12 +144,13 @@ class Scenario:
         having: condition of the alarm.
         around: what stands before its SELECT; ``having`` then says what stands behind.
         field_lines: further fields of the feed, as YAML lines.
+        more: further alarms, as YAML.
     """
 
     broker: Broker
     directory: Path
-    name: str
-    ledger: str
+    name: str = ""
+    ledger: str = ""
     partitions: int = 2
     window: str = "TUMBLE(ts, INTERVAL '3' SECOND)"
     epsilon_max: str = "1000"
@@ -163,11 +167,14 @@ class Scenario:
     having: str = "COUNT(DISTINCT person) > 5"
     around: str = ""
     field_lines: str = ""
+    more: str = ""
     _loaded: tuple[str, Alarms] | None = None
 
     def __post_init__(self) -> None:
         """Write the configuration."""
-        self.directory.mkdir(exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.name = self.name or f"{self.directory.name}-{time.monotonic_ns()}"
+        self.ledger = self.ledger or f"sqlite:///{self.directory}/ledger.db"
         self.topic = self.topic or f"{self.name}.events"
         self.config.write_text(self.config_text())
         self.journal.touch()
@@ -204,7 +211,8 @@ class Scenario:
                 having=self.having,
                 tolerance=self.tolerance,
                 decide_timeout=self.decide_timeout,
-            ),
+            )
+            + self.more,
         )
 
     def _history(self) -> str:
@@ -264,6 +272,18 @@ class Scenario:
         finally:
             ledger.close()
 
+    def ended(self, outcome: str) -> set[int]:
+        """Return the starts (ms) of the windows that ended so."""
+        return {line["start_ms"] for line in self.done("decision") if line["outcome"] == outcome}
+
+    def reasons(self) -> set[str | None]:
+        """Return why windows ended as they did; ``None`` where they were decided."""
+        return {line["reason"] for line in self.done("decision")}
+
+    def window_units(self) -> int:
+        """Return what a window costs, in loss units."""
+        return to_loss_units(plans_of(self.alarms())[self.query].epsilon)
+
     def windows(self, what: str) -> set[int]:
         """Return the starts (ms) of the windows that a journal line of this kind is about."""
         return {line["start_ms"] for line in self.done(what)}
@@ -308,12 +328,17 @@ class Scenario:
             consumer.close()
         return sorted(records, key=lambda r: (r.partition, r.offset))
 
-    def decided(self) -> dict[int, list[dict[str, Any]]]:
-        """Return the published decision records, repeats included, by window start (ms)."""
+    def decided(self, alarm: str = "") -> dict[int, list[dict[str, Any]]]:
+        """Return the published decision records, repeats included, by window start (ms).
+
+        Args:
+            alarm: only of this one; of all where empty.
+        """
         found: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for record in self.read(f"{self.name}.decisions"):
             decision = json.loads(record.value)
-            found[from_iso_utc(decision["window_start"])].append(decision)
+            if alarm in {"", decision["alarm"]}:
+                found[from_iso_utc(decision["window_start"])].append(decision)
         return found
 
     def topics_must_agree(self) -> None:

@@ -73,18 +73,24 @@ def test_rooms_carry_as_many_episodes_as_their_lock_says(tmp_path: Path) -> None
     assert len(rang - due) <= 4
 
 
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, list[Episode]]:
+    """A folder with a chain's alarm and two weeks of purchases, its lock, and what is due."""
+    folder = tmp_path_factory.mktemp("chain")
+    return folder, made(folder, _SHOPS), shops(folder / "weeks.parquet")
+
+
 def test_a_chain_watches_any_quarter_of_an_hour(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chain: tuple[Path, Any, list[Episode]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its promotions fire in time, and for two weeks no window is denied.
 
     Under one seed: fresh noise failed one of some thirty runs, as a lock that bounds misses allows.
     """
     monkeypatch.setattr(os, "urandom", partial(entropy, "chain"))
-    entry = made(tmp_path, _SHOPS)
+    folder, entry, promotions = chain
     assert entry["keys"]["hold"] == "10m"
-    promotions = shops(tmp_path / "weeks.parquet")
-    fired, outcomes = replayed(tmp_path, tmp_path / "weeks.parquet")
+    fired, outcomes = replayed(folder, folder / "weeks.parquet")
     assert outcomes["denied"] == 0
     assert outcomes["decided"] == 2 * 6 * 142
     for one in promotions:
@@ -95,22 +101,21 @@ def test_a_chain_watches_any_quarter_of_an_hour(
 
 @pytest.mark.long
 def test_what_a_lock_says_is_what_weeks_show(
-    tmp_path: Path, request: pytest.FixtureRequest
+    chain: tuple[Path, Any, list[Episode]], request: pytest.FixtureRequest
 ) -> None:
     """Misses and false alarms of two weeks, simulated a hundred times in full, are the plan's.
 
     Twenty times show two false alarms a week, and a promotion in four that is missed.
     """
     runs = "100" if request.config.getoption("--full") else "20"
-    made(tmp_path, _SHOPS)
-    shops(tmp_path / "weeks.parquet")
+    folder, _, _ = chain
     done = tocsin(
-        *("simulate", str(tmp_path / "alarms.yaml"), "--replay", str(tmp_path / "weeks.parquet")),
+        *("simulate", str(folder / "alarms.yaml"), "--replay", str(folder / "weeks.parquet")),
         *("--mechanisms", "svt", "--runs", runs, "--workers", "1"),
-        *("--json", str(tmp_path / "found.json")),
+        *("--json", str(folder / "found.json")),
     )
     assert done.exit_code == 0, done.output
-    (alarm,) = json.loads((tmp_path / "found.json").read_text())["alarms"]
+    (alarm,) = json.loads((folder / "found.json").read_text())["alarms"]
     (one,) = alarm["settings"]
     assert one["fnr"]["low"] <= 0.05
     assert one["fpr"]["low"] * 60 * 852 <= 1
