@@ -47,7 +47,7 @@ def asked(
     max_fpr: Fraction | None = None,
 ) -> PaneQuestion:
     """Return a question of one threshold."""
-    test = IntegerTest(comparison, np.full(cells, threshold, dtype=np.int64), sensitivity)
+    test = IntegerTest(comparison, np.full(cells, threshold), sensitivity)
     return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes, step)
 
 

@@ -30,7 +30,6 @@ from tests.statistical.deciders_law import (
     rows_of,
     worst,
 )
-from tests.statistical.enumeration import Ints
 
 QUARTER = Relative(Fraction(1, 4))
 REFERENCES = (-9, -4, 0, 1, 4, 7, 40)
@@ -145,7 +144,7 @@ def test_a_repeated_id_over_a_domain_is_two_events(name):
         assert most(1) > float(epsilon)
 
 
-def _chance(band: OverDomain, rows: Ints, reference: int) -> float:
+def _chance(band, rows, reference):
     """Return P["outside"] by its law, or of ``hist`` with its noise enumerated."""
     at = np.array([reference])
     found = band.chances(rows, at)

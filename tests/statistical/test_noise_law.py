@@ -7,17 +7,14 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 from operators.noise.source import KeyedNoise, NoiseSource, _layout
 from tests.statistical.enumeration import (
-    Ints,
     chi_square,
     exp_bounds,
     geometric_masses,
@@ -36,21 +33,21 @@ REFUSED = 1e-9  # a broken twin must fall below this
 class ScriptedNoise(NoiseSource):
     """A source that hands out prepared bytes, so that a test chooses every random bit."""
 
-    def __init__(self, *parts: NDArray[np.generic] | bytes) -> None:
+    def __init__(self, *parts) -> None:
         """Queue the parts in order."""
         super().__init__()
         self.script = b"".join(bytes(part) for part in parts)
 
-    def _bytes(self, size: int) -> NDArray[np.uint8]:
+    def _bytes(self, size):
         assert size <= len(self.script), "the draw asked for more bits than the script holds"
         taken, self.script = self.script[:size], self.script[size:]
         return np.frombuffer(taken, dtype=np.uint8).copy()
 
 
-def exact_digit(t: Fraction) -> Callable[[int], int]:
+def exact_digit(t):
     """Return floor(2^bits / (1 + exp(t))), from the independent exponential."""
 
-    def floor(bits: int) -> int:
+    def floor(bits):
         low, high = ((Fraction(1) / (1 + bound) * (1 << bits)) for bound in reversed(exp_bounds(t)))
         assert math.floor(low) == math.floor(high)
         return math.floor(low)
@@ -120,7 +117,7 @@ def test_independent_digits_make_a_geometric(q):
     assert law(lambda i: q ** (1 << i)) != exact
 
 
-def words_for(packed: NDArray[np.integer], width: int) -> NDArray[np.uint16]:
+def words_for(packed, width):
     """Return lane words that make every lane read as the packed bits: 0 for 1, 65535 for 0."""
     bits = (packed[:, None].astype(np.int64) >> np.arange(width)) & 1
     return np.where(bits == 1, 0, 0xFFFF).astype("<u2")
@@ -214,17 +211,17 @@ def test_bernoulli_compares_strictly():
     assert ScriptedNoise(words).bernoulli(thresholds).tolist() == [False, True, True, False, False]
 
 
-def reach_of(t: Fraction) -> int:
+def reach_of(t):
     """Return how far out bins are kept: beyond, one draw in a million."""
     return int(14 / t) + 2
 
 
-def laplace_p_value(drawn: Ints, t: Fraction) -> float:
+def laplace_p_value(drawn, t):
     """Return the p-value of variates against the discrete Laplace."""
     return p_value(drawn, laplace_masses(t, reach_of(t)))
 
 
-def geometric_p_value(drawn: Ints, t: Fraction) -> float:
+def geometric_p_value(drawn, t):
     """Return the p-value of variates against the geometric."""
     reach = reach_of(t)
     return chi_square(
@@ -246,16 +243,16 @@ def test_operating_system_stream_follows_the_law():
     assert laplace_p_value(NoiseSource().discrete_laplace(t, DRAWS), t) > 1e-10
 
 
-def rounded_float_laplace(t: Fraction, source: np.random.Generator) -> Ints:
+def rounded_float_laplace(t, source):
     """Twin: floating-point inversion of the continuous law, rounded to integers."""
     uniform = source.random(DRAWS) - 0.5
     inverted = -np.sign(uniform) * np.log1p(-2 * abs(uniform)) / float(t)
     return np.rint(inverted).astype(np.int64)
 
 
-def late_digit_laplace(t: Fraction, source: np.random.Generator) -> Ints:
+def late_digit_laplace(t, source):
     """Twin: the lowest digit drawn with the next digit's probability."""
-    size = np.zeros(DRAWS, dtype=np.int64)
+    size = np.zeros(DRAWS, int)
     for i in range(14):
         rate = float(t) * 2 ** max(i, 1)
         size += (source.random(DRAWS) < 1 / (1 + math.exp(min(rate, 700)))).astype(np.int64) << i
@@ -264,7 +261,7 @@ def late_digit_laplace(t: Fraction, source: np.random.Generator) -> Ints:
     return np.where(nonzero, (1 + size) * source.choice([-1, 1], DRAWS), 0)
 
 
-def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> Ints:
+def signed_zero_laplace(t, source):
     """Twin: a geometric with a fair sign, so that zero is drawn for both signs."""
     sizes = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
     sizes *= source.choice([-1, 1], DRAWS)
