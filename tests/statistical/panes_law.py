@@ -21,6 +21,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.panes import PaneQuestion
 from tests.statistical.enumeration import GivenNoise, ints
+from tests.support.svt import RATE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     Law = Mapping[Hashable, Fraction]
 
 
-RATE = Fraction(1, 20)
 BOX = range(-6, 10)
 CELLS = len(BOX) ** 3
 

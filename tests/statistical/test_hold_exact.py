@@ -31,9 +31,9 @@ from tests.statistical.svt_law import run_of, terms
 from tests.statistical.test_early_exact import first_look, plan
 from tests.support.exact import losses
 from tests.support.exact import transcripts as enumerated
+from tests.support.formulas import BETA
 from tests.support.svt import aim, condition
 
-BETA = Fraction(1, 20)
 WINDOWS = 3
 COUNTS = list(product((-2, -1, 0, 1), repeat=WINDOWS))
 MOVES = list(product((0, 1), repeat=WINDOWS))

@@ -19,9 +19,9 @@ from tests.statistical.enumeration import (
     frequencies,
     ints,
 )
+from tests.support.svt import RATE
 
 THRESHOLD = 100
-RATE = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (0, 1, 5, 50), (None, Fraction(1, 1000))))
 
 

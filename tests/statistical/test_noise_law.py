@@ -24,7 +24,8 @@ from tests.statistical.enumeration import (
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
-RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
+TENTH = Fraction(1, 10)
+RATES = (Fraction(1, 1000), TENTH, Fraction(693147, 10**6), Fraction(1), Fraction(5))
 DRAWS = 2_000_000
 HELD = 1e-4  # a p-value above this is accepted (seeds are fixed: the verdict never changes)
 REFUSED = 1e-9  # a broken twin must fall below this
@@ -123,7 +124,7 @@ def words_for(packed, width):
     return np.where(bits == 1, 0, 0xFFFF).astype("<u2")
 
 
-@pytest.mark.parametrize(("t", "width"), [(Fraction(1, 10), 8), (Fraction(1, 2000), 16)])
+@pytest.mark.parametrize(("t", "width"), [(TENTH, 8), (Fraction(1, 2000), 16)])
 def test_laplace_is_read_from_the_lanes_exactly(t, width):
     """Every word of lanes with either sign gives the variate it stands for; zero has no sign."""
     layout = _layout(t, signed=True)
@@ -147,7 +148,7 @@ def test_laplace_is_read_from_the_lanes_exactly(t, width):
 
 def test_enumerated_laplace_law_is_exact():
     """Summed over all words of lanes, P[z] is (1 - q) / (1 + q) q^abs(z) to 2^-180."""
-    t = Fraction(1, 10)
+    t = TENTH
     lanes = [Fraction(lane.floor(200), 1 << 200) for lane in _layout(t, signed=True).lanes]
     masses = [Fraction(0)] * 66  # |z| = 0..64, then everything beyond
     for word in range(256):
@@ -168,7 +169,7 @@ def test_enumerated_laplace_law_is_exact():
 @pytest.mark.parametrize("extension", [-1, 0, 1])
 def test_ties_are_settled_by_further_bits(extension):
     """A word equal to its threshold is decided by the next 64 bits, and those by the next."""
-    p = CertifiedProbability.digit(Fraction(1, 10))
+    p = CertifiedProbability.digit(TENTH)
     head, following, third = (p.floor(64), p.floor(128) % 2**64, p.floor(192) % 2**64)
     words = np.array([head - 1, head, head + 1], dtype="<u8")
     if extension:
@@ -182,7 +183,7 @@ def test_ties_are_settled_by_further_bits(extension):
 @pytest.mark.parametrize("below", [True, False])
 def test_lane_ties_are_settled_by_further_bits(below):
     """Lanes compare 16 bits first; when all tie, each is settled by the next 64 of its own."""
-    t = Fraction(1, 10)
+    t = TENTH
     lanes = _layout(t, signed=False).lanes
     heads = np.array([lane.floor(16) for lane in lanes], dtype="<u2")
     nexts = [lane.floor(80) % 2**64 for lane in lanes]
@@ -239,7 +240,7 @@ def test_variates_follow_their_laws(t):
 
 def test_operating_system_stream_follows_the_law():
     """The released source draws the same law (one run in ten thousand million would fail)."""
-    t = Fraction(1, 10)
+    t = TENTH
     assert laplace_p_value(NoiseSource().discrete_laplace(t, DRAWS), t) > 1e-10
 
 

@@ -23,7 +23,7 @@ from tests.statistical.enumeration import ONE, exp_bounds, ints, p_value
 from tests.support.normal import MARGIN, normal
 
 POINTS = [Fraction(*pair) for pair in ((0, 1), (1, 3), (-7, 5), (29, 10), (-61, 10), (17, 2))]
-MU = Fraction(1, 2)
+HALF = MU = Fraction(1, 2)
 EPSILONS = [Fraction(*pair) for pair in ((0, 1), (1, 10), (1, 2), (1, 1), (2, 1))]
 
 
@@ -76,7 +76,7 @@ def test_far_quantiles_are_certain_at_once():
 
 def cells(mu, reach):
     """Return the exact law of normal noise of deviation ``1 / mu``, rounded; tails in both ends."""
-    cuts = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
+    cuts = [normal((each + HALF) * mu) for each in range(-reach, reach)]
     masses = [high - low for low, high in pairwise([Fraction(0), *cuts, Fraction(1)])]
     return dict(zip(range(-reach, reach + 1), masses, strict=True))
 
@@ -90,7 +90,7 @@ def line_of(mu):
 def test_rounded_draws_change_where_cells_end(mu):
     """On either side of every end of a cell, whatever a float would have said."""
     reach = math.floor(6 / mu)
-    ends = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
+    ends = [normal((each + HALF) * mu) for each in range(-reach, reach)]
     inside = np.array([math.floor(end * ONE) - 2 for end in ends], dtype=np.uint64)
     beyond = np.array([math.floor(end * ONE) + 3 for end in ends], dtype=np.uint64)
     fails = pytest.fail
@@ -106,7 +106,7 @@ def test_the_farthest_draws_are_rounded_as_well():
     found = NormalDraws(words, lambda: 1 << 62).cells(line_of(MU)).tolist()
     drawn = [Fraction(1, 1 << 66), 1 - Fraction(3, 1 << 66)]
     for each, at in zip(found, drawn, strict=True):
-        assert normal((each - Fraction(1, 2)) * MU) < at < normal((each + Fraction(1, 2)) * MU)
+        assert normal((each - HALF) * MU) < at < normal((each + HALF) * MU)
 
 
 @pytest.mark.parametrize("upper", [False, True])

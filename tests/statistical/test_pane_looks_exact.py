@@ -19,8 +19,8 @@ from operators.panes.windows import PaneWindows
 from tests.statistical.enumeration import ints
 from tests.statistical.panes_law import law_of, mass
 from tests.support.exact import worst_ratio
+from tests.support.svt import RATE
 
-RATE = Fraction(1, 20)
 Q = Fraction(1, 3)
 BOX = range(-6, 10)
 LOOKS = 3

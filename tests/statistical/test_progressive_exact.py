@@ -28,8 +28,8 @@ from tests.statistical.chain_law import (
     worst_walk,
 )
 from tests.statistical.enumeration import ints
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 COARSE = Grid(first=Fraction(1, 6))
 FINE = Grid(first=Fraction(1, 6), refinement=3)
 SLACK = 1e-12

@@ -47,8 +47,8 @@ from tests.statistical.formula_cases import BETWEEN, THREE, aim_of
 from tests.statistical.formula_law import FormulaLaw, condition_of
 from tests.statistical.svt_law import law as transcripts
 from tests.statistical.svt_law import run_of, terms
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 STEPS = np.arange(-9, 6)
 CLOSE = 1e-9
 GRIDS = {

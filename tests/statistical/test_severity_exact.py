@@ -33,10 +33,10 @@ APART = ((0, TENTH, TWENTIETH, 5), (2, FINE, TWENTIETH, 12))
 """The nested price of 100 (u 5, beta .1) and 102 (u 12, beta .001) is far above both alone."""
 LEVELS = (
     (1, APART),
-    (1, ((0, Fraction(1, 20), Fraction(1, 20), 5), (20, Fraction(1, 20), Fraction(1, 20), 5))),
+    (1, ((0, TWENTIETH, TWENTIETH, 5), (20, TWENTIETH, TWENTIETH, 5))),
     (1, ((0, FINE, TENTH, 2), (3, TENTH, FINE, 9), (900, Fraction(2, 5), Fraction(1, 2), 3))),
     (10, ((0, TENTH, TENTH, 20), (25, FINE, TENTH, 30), (39, TENTH, Fraction(1, 10**9), 60))),
-    (3, ((0, Fraction(9, 10), Fraction(1, 20), 4), (7, Fraction(1, 10**9), FINE, 6))),
+    (3, ((0, Fraction(9, 10), TWENTIETH, 4), (7, Fraction(1, 10**9), FINE, 6))),
 )
 
 

@@ -10,8 +10,8 @@ from accountant.units import from_loss_units
 from operators.noise.boundaries import Cut, boundaries, finest_cut
 from operators.single.tslm import theoretical_limit
 from tests.support.boundaries import crossing_bound
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 LEVELS = tuple(map(Fraction, ("1e-5", "0.01", "0.2", "0.5", "1.7")))
 ONE = Fraction(1)
 EVEN = (ONE,) * 5

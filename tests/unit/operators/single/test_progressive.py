@@ -14,8 +14,8 @@ from operators.noise.likely import likely_inside
 from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid, Ladder
 from operators.single.progressive import Dppwlm, Ppwlm
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 MECHANISMS = (Ppwlm, Dppwlm)
 
 

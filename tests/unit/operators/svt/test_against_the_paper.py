@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -11,9 +10,9 @@ import pytest
 from operators import SvtPlan
 from operators.svt import integer_correction
 from operators.svt.planning import planned_terms
+from tests.support.svt import RATE
 from tests.support.tree import ROOT
 
-RATE = Fraction(1, 20)
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
 NEGATIVES = (1, 20)
 STEPS = (1, 5, 21, 101)  # odd: the paper's tolerance is half of what lies between

@@ -15,9 +15,9 @@ from operators.svt import silence
 from operators.svt.endurance import missed_in_silence
 from operators.svt.planning import planned_terms
 from tests.statistical.svt_law import missed_given
+from tests.support.formulas import BETA
 from tests.support.svt import condition as condition_of
 
-BETA = Fraction(1, 20)
 STEPS = 7  # of a tolerance of 3, from "must fire" to "must not fire"
 
 
