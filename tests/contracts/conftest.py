@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.store.store import Store
-from tests.support.ledgers import Clock, Opens, open_ledger
+from tests.support.ledgers import Clock, open_ledger
 from tests.support.postgres import postgres
 from tests.support.schema import OPEN, new_ledger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from accountant.ledger.ledger import Ledger
 
 __all__ = [
     "clock",
@@ -37,7 +30,7 @@ __all__ = [
 ]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     """Run each test on the stores that its module names, or on both."""
     by_itself = any(
         one.name == "parametrize" and "database" in one.args[0]
@@ -49,13 +42,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def database(request: pytest.FixtureRequest) -> str:
+def database(request):
     """Each store's kind."""
     return request.param
 
 
 @pytest.fixture
-def ledger_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def ledger_url(database, request, tmp_path):
     """URL of a database for a new ledger on each store; its tables may be there."""
     if database == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
@@ -63,7 +56,7 @@ def ledger_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) ->
 
 
 @pytest.fixture
-def empty_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def empty_url(database, request, tmp_path):
     """URL of a database on each store in which there is nothing at all."""
     if database == "sqlite":
         return f"sqlite:///{tmp_path}/empty.db"
@@ -71,26 +64,26 @@ def empty_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def made_anew(monkeypatch):
     """Ledgers are made here as a user's are."""
     monkeypatch.setattr(Store, "open", OPEN)
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     """A clock the test moves."""
     return Clock()
 
 
 @pytest.fixture
-def opened(ledger_url: str, clock: Clock) -> Iterator[Opens]:
+def opened(ledger_url, clock):
     """A function that opens the ledger once more; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(open_ledger(ledger_url, clock))
 
 
 @pytest.fixture
-def new_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+def new_url(database, request, tmp_path):
     """A function that returns the URL of a database for another new ledger."""
     number = count()
     if database == "sqlite":
@@ -100,13 +93,13 @@ def new_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Ca
 
 
 @pytest.fixture
-def fresh(new_url: Callable[[], str]) -> Iterator[Opens]:
+def fresh(new_url):
     """A function that opens another empty ledger; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(open_ledger(new_url()))
 
 
 @pytest.fixture
-def ledger(opened: Opens) -> Ledger:
+def ledger(opened):
     """An empty ledger."""
     return opened()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import tracemalloc
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,7 +21,6 @@ from tests.support.archived import move_all
 from tests.support.ledgers import (
     USER,
     Clock,
-    Opens,
     Series,
     deny,
     must_verify,
@@ -31,27 +29,24 @@ from tests.support.ledgers import (
     settle,
 )
 
-if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
-
 WALL = 10**9
 STEP = 40
 IMAGES = 100
 
 
-def alarms(unit: PrivacyUnit, period: int = 100) -> list[Series]:
+def alarms(unit, period=100):
     """Return queries with tumbling windows."""
     return [Series(name, period=period if unit is USER else 0) for name in "abcd"]
 
 
 @pytest.fixture(params=list(PrivacyUnit))
-def unit(request: pytest.FixtureRequest) -> PrivacyUnit:
+def unit(request):
     """Each privacy unit."""
     return request.param
 
 
 @pytest.fixture
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_steps(monkeypatch):
     """Make a step so small that the ledgers of tests take many, without a pause."""
     monkeypatch.setattr(archives, "_STEP", STEP)
     monkeypatch.setattr(entry_rows, "PAGE", STEP)
@@ -113,7 +108,7 @@ def test_neither_a_status_nor_a_decision_takes_longer(fresh, unit):
     assert all(more <= few + 2 for few, more in zip(*took, strict=True)), took
 
 
-def start(ledger: Ledger) -> int:
+def start(ledger):
     """Return the steps that it takes to know a ledger, as after a start."""
     ledger._door._state = None
     with effort(ledger) as work:
@@ -144,7 +139,7 @@ def test_a_start_takes_as_long_as_ever(fresh, unit, monkeypatch):
     assert moved[1] < 2 * moved[0] + 2  # ten times the age; a server may read a few rows twice
 
 
-def aged(fresh: Opens, unit: PrivacyUnit, past: int) -> tuple[Ledger, tuple[int, bytes]]:
+def aged(fresh, unit, past):
     """Return a ledger that has decided windows since it was old, and an entry from before that."""
     ledger, series = fresh(), alarms(unit)
     age(ledger, unit, WALL, series, past)
@@ -169,7 +164,6 @@ def test_a_ledger_is_verified_since_a_noted_entry(fresh, unit):
     for at, named in ((number - 1, False), (number, True), (number + 9, True)):
         with ledger._store.write() as tx:
             row = tx.log.at(at)
-            assert row is not None
             change = ENTRIES.update().where(ENTRIES.c.seq == at)
             tx.connection.execute(change.values(hash=b"?" * 16))
         assert bool(ledger.reports.verify(since=noted)) is named

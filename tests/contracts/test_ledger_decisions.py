@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from msgspec import structs
@@ -14,19 +13,12 @@ from tests.support.ledgers import (
     EVENT,
     A,
     B,
-    Opens,
-    Series,
     admit,
     deny,
     must_verify,
     set_up,
     settle,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accountant.costs.charges import WindowKey
 
 
 def test_a_decision_is_stored_once(ledger):
@@ -54,10 +46,10 @@ def test_the_outbox_keeps_order_and_time(ledger):
     ledger.mark_published(A.key(0))
     assert [one.sequence for one in ledger.unpublished("a", 10**9)] == [3, 4]
     assert ledger.reports.status().queries["a"].unpublished == 2
-    assert ledger.decision(A.key(0)).published  # type: ignore[union-attr]  # it was settled above
+    assert ledger.decision(A.key(0)).published
 
 
-def numbers(ledger: Ledger, order: Sequence[Series]) -> dict[WindowKey, int]:
+def numbers(ledger, order):
     """Settle the next window of each series in turn; return every window's number."""
     turn = Counter()
     found = {}
@@ -68,7 +60,7 @@ def numbers(ledger: Ledger, order: Sequence[Series]) -> dict[WindowKey, int]:
     return found
 
 
-def numbers_tell_no_order(make: Opens) -> None:
+def numbers_tell_no_order(make):
     """Compare the numbers of fresh ledgers that settle the same windows in different orders."""
     found = []
     for order in ([A, A, B, B], [B, A, B, A], [B, B, A, A]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import stat
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -30,10 +29,6 @@ from tests.support.ledgers import (
     terms,
 )
 from tests.support.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
-    from tests.support.postgres import Postgres
 
 A = Series("a")
 LARGE = b"x" * 1_000_000
@@ -174,14 +169,14 @@ def test_who_waited_for_the_mark_of_time_looks_at_the_clock_then(opened, clock):
         second.pins.register_budget(terms(EVENT, 5, "t"))
 
 
-def _write_while_connections_drop(ledger: Ledger, postgres: Postgres, url: str) -> None:
+def _write_while_connections_drop(ledger, postgres, url):
     with ledger._door.write() as writing:
         writing.append(Passed("a", 50))
         postgres.drop_connections(url)
         writing.append(Passed("a", 60))
 
 
-def schema_of(url: str) -> dict[str, list[object]]:
+def schema_of(url):
     """Return tables with their columns, keys and indexes, as the database tells them."""
     engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     found = sa.inspect(engine)
@@ -191,7 +186,7 @@ def schema_of(url: str) -> dict[str, list[object]]:
     return told
 
 
-def _told(value: object) -> object:
+def _told(value):
     match value:
         case dict():
             return {name: _told(one) for name, one in value.items()}

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from accountant.store import store as stores
 from accountant.store.store import Store
@@ -14,9 +13,6 @@ from tests.support.ledgers import open_ledger
 from tests.support.schema import new_ledger
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from tests.support.postgres import Postgres
 
 SHORTER = stores._SETTINGS.replace("20s", "1s")
 HOLDER = f"""
@@ -38,7 +34,7 @@ except DependencyError:
 """
 
 
-def opened(postgres: Postgres) -> str:
+def opened(postgres):
     """Return the URL of a ledger that has been opened once."""
     url = new_ledger(postgres)
     open_ledger(url).close()
@@ -56,8 +52,6 @@ def test_a_frozen_transaction_is_ended_by_the_server(postgres):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert holder.stdin is not None
-    assert holder.stdout is not None
     try:
         assert holder.stdout.readline() == "held\n"
         holder.send_signal(signal.SIGSTOP)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,23 +20,19 @@ from tests.support.ledgers import (
     set_up,
 )
 
-if TYPE_CHECKING:
-    from accountant.layouts import Growth
-    from accountant.ledger.ledger import Ledger
-
 DATABASES = ["sqlite"]
 NOW_MS = Clock().now_ms
 UNTIL_MS = NOW_MS + 50
 
 
-def announced(ledger: Ledger, partitions: int = 5, *, from_ms: int | None = 20) -> Growth:
+def announced(ledger, partitions=5, *, from_ms=20):
     """Announce that the feed grows; windows of A from 20 on are neither counted nor decided."""
     return ledger.growths.announce(
         "feed", partitions, from_ms=from_ms, first_starts={A.query: from_ms or 0}
     )
 
 
-def identity(partitions: int) -> LogIdentity:
+def identity(partitions):
     """Return the feed's log as Kafka tells it."""
     return LogIdentity("feed", "cluster", TOPIC_ID, "topic", partitions)
 

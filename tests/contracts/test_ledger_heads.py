@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from accountant.errors import LedgerRolledBackError
@@ -12,14 +10,11 @@ from accountant.store.headfile import HeadFile, Noted
 from tests.support.archived import move_all, moved
 from tests.support.ledgers import EVENT, A, B, admit, open_ledger, set_up, settle
 
-if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
-
 DATABASES = ["sqlite"]
 WINDOWS = 8
 
 
-def filled(ledger: Ledger) -> list[str]:
+def filled(ledger):
     """Decide windows and release them; return the heads in between."""
     set_up(ledger, EVENT, 100, [A])
     noted = [ledger.heads.now()]

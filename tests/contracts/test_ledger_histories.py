@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from accountant.budget import filter as filter_module
-from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
+from accountant.budget.filter import EventFilter, UserFilter
 from accountant.costs.charges import WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.log.entries import Admitted, Answered, Ended, Recovered, decode
@@ -34,20 +33,12 @@ from tests.support.ledgers import (
 )
 from tests.support.transcripts import Case, Play, anybody, random_case
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accountant.budget.standings import Standing
-    from accountant.ledger.ledger import Ledger
-    from accountant.loss.overlap import Held
-    from accountant.regions.shapes import Shape
-
 DATABASES = ["sqlite"]
 PLAYS = 6
 CASES_FOR_A_TWIN = 60
 
 
-def play(url: str, unit: PrivacyUnit, seed: int, interleaving: int = 0) -> None:
+def play(url, unit, seed, interleaving=0):
     """Play one case in one interleaving."""
     case = random_case(Random(f"{unit} {seed}"), unit)
     Play(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
@@ -82,7 +73,7 @@ def test_the_log_adds_up_at_every_length(ledger, unit):
     assert min(ends.values()) > 2
 
 
-def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
+def _end_somehow(ledger, series, index):
     """Ask for the next window, end it in one of many ways, and say how."""
     kind = index % 8
     if kind == 4:
@@ -111,7 +102,7 @@ def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
     return "cells" if cells else "settled"
 
 
-def lost_by_hand(ledger: Ledger, series: Series) -> tuple[Case, dict[WindowKey, Sequence[int]]]:
+def lost_by_hand(ledger, series):
     """Return what every window cost, from the entries of the log alone."""
     queries, held, granted = {series.query: anybody(series, series.query)}, {}, set()
     for row in ledger.reports.entries():
@@ -136,23 +127,23 @@ def lost_by_hand(ledger: Ledger, series: Series) -> tuple[Case, dict[WindowKey, 
     return Case(USER if series.period else EVENT, 0, queries), held
 
 
-def as_they_stand(patch: pytest.MonkeyPatch) -> None:
+def as_they_stand(patch):
     """Broken twin: refuses what does not fit now, so that a refund counts once it happens by."""
     for one in (EventFilter, UserFilter):
         _answering(patch, one, {Answer.PENDING: Answer.REFUSED})
 
 
-def forgets_reservations(patch: pytest.MonkeyPatch) -> None:
+def forgets_reservations(patch):
     """Broken twin: counts nothing of what has not ended."""
     for one in (EventFilter, UserFilter):
         _answering(patch, one, {Answer.PENDING: Answer.RESERVED})
 
 
-def resets_every_period(patch: pytest.MonkeyPatch) -> None:
+def resets_every_period(patch):
     """Broken twin: forgives an event what it lost in an earlier period of 30 ms."""
     own = EventFilter.answer
 
-    def answer(self: EventFilter, charge: Any, shape: Shape) -> Answer:
+    def answer(self, charge, shape):
         since_ms = (charge.key.end_ms - 1) // 30 * 30
         recent = [one for one in self._standing if one.held.start_ms >= since_ms]
         return own(EventFilter(self._wall, recent), charge, shape)
@@ -160,43 +151,43 @@ def resets_every_period(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EventFilter, "answer", answer)
 
 
-def drops_a_shape(patch: pytest.MonkeyPatch) -> None:
+def drops_a_shape(patch):
     """Broken twin: takes regions that differ for regions that share no row."""
     own = filter_module.worst_loss
 
-    def worst_loss(charges: Sequence[Held], *, meeting: Shape, **given: Any) -> int:
+    def worst_loss(charges, *, meeting, **given):
         return own([one for one in charges if one.shape == meeting], **given)
 
     patch.setattr(filter_module, "worst_loss", worst_loss)
 
 
-def refunds_twice(patch: pytest.MonkeyPatch) -> None:
+def refunds_twice(patch):
     """Broken twin: gives back twice what a settlement left over."""
     own = Reservation.final_units
 
-    def final_units(self: Reservation) -> int:
-        realised = own.fget(self)  # type: ignore[attr-defined]  # it is a property
+    def final_units(self):
+        realised = own.fget(self)
         settled = self.state is ChargeState.SETTLED
         return max(0, 2 * realised - self.loss_units) if settled else realised
 
     patch.setattr(Reservation, "final_units", property(final_units))
 
 
-def forgets_periods(patch: pytest.MonkeyPatch) -> None:
+def forgets_periods(patch):
     """Broken twin: looks at the first period only."""
     own = UserFilter.answer
 
-    def answer(self: UserFilter, charge: Any, shape: Shape) -> Answer:
+    def answer(self, charge, shape):
         return own(self, _with_periods(charge, charge.periods[:1]), shape)
 
     patch.setattr(UserFilter, "answer", answer)
 
 
-def sees_later_windows(patch: pytest.MonkeyPatch) -> None:
+def sees_later_windows(patch):
     """Broken twin: counts windows that come later in the order, for what they may hold."""
     own = admission.judge
 
-    def judge(budget: Budget, *, first: WindowKey | None = None, **given: Any) -> BudgetFilter:
+    def judge(budget, *, first=None, **given):
         made = own(budget, first=first, **given)
         for one in budget.charges.values():
             later = first is not None and one.window > first
@@ -208,16 +199,16 @@ def sees_later_windows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(admission, "judge", judge)
 
 
-def never_answers(patch: pytest.MonkeyPatch) -> None:
+def never_answers(patch):
     """Broken twin: ends windows and answers nobody."""
     patch.setattr(admission, "answers", lambda _: None)
 
 
-def forgets_pending(patch: pytest.MonkeyPatch) -> None:
+def forgets_pending(patch):
     """Broken twin: takes it that what waits for an answer will be refused."""
     own = Budget.standing
 
-    def standing(self: Budget, charge: Reservation) -> Standing | None:
+    def standing(self, charge):
         return None if charge.asked.answer is Answer.PENDING else own(self, charge)
 
     patch.setattr(Budget, "standing", standing)
@@ -254,15 +245,15 @@ def test_broken_twins_are_caught(
         play_many()
 
 
-def _answering(patch: pytest.MonkeyPatch, judge: Any, instead: dict[Answer, Answer]) -> None:
+def _answering(patch, judge, instead):
     own = judge.answer
 
-    def answer(self: BudgetFilter, charge: Any, shape: Shape) -> Answer:
+    def answer(self, charge, shape):
         found = own(self, charge, shape)
         return instead.get(found, found)
 
     patch.setattr(judge, "answer", answer)
 
 
-def _with_periods(charge: Any, periods: tuple[int, ...]) -> Any:
+def _with_periods(charge, periods):
     return type(charge)(charge.key, charge.cost, charge.cells_per_unit, periods)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from accountant.errors import ClockError
 from accountant.ledger.journal import START, Happened
 from tests.support.ledgers import Clock, must_verify, open_ledger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def test_entries_are_counted_with_their_last_time(opened, clock):
@@ -43,7 +39,7 @@ def test_a_clock_that_is_not_believed_is_noted_all_the_same(new_url):
         assert ledger.journal.entries() == {"ClockError": Happened(1, 1_000_000)}
 
 
-def _once(first: Callable[[], int], then: Callable[[], int]) -> Callable[[], int]:
+def _once(first, then):
     """Return a clock that is right when the ledger is opened."""
     left = [first]
     return lambda: left.pop()() if left else then()

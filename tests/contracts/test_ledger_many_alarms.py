@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,17 +19,11 @@ from stream.model.feeds import Clock
 from tests.support.ledgers import must_verify
 from tests.support.many import HOUR_MS, LOG, Many, counted, many_alarms
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.support.many import Work
-
 KINDS = ("user", "event", "apart")
 
 
 @pytest.fixture
-def many(new_url: Callable[[], str], tmp_path: Path) -> Iterator[Callable[[str, int], Many]]:
+def many(new_url, tmp_path):
     """A function that opens a new ledger for a number of alarms; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda kind, number: stack.enter_context(
@@ -38,7 +31,7 @@ def many(new_url: Callable[[], str], tmp_path: Path) -> Iterator[Callable[[str, 
         )
 
 
-def work_of_one(one: Many, query: str, hour: int) -> Work:
+def work_of_one(one, query, hour):
     """Return what deciding a counted window takes."""
     one.count(query, hour)
     one.now_ms = max(one.now_ms, (hour + 1) * HOUR_MS + 1)
@@ -113,7 +106,7 @@ def test_a_window_that_was_passed_over_meanwhile_is_not_asked_for(
     assert asked_of(one, "q001") == [HOUR_MS]
 
 
-def asked_of(one: Many, query: str) -> list[int]:
+def asked_of(one, query):
     """Return the starts of a query's windows that were asked for."""
     entries = (decode(row.kind, row.payload) for row in one.ledger.reports.entries())
     admitted = (entry.windows for entry in entries if isinstance(entry, Admitted))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,20 +12,17 @@ from tests.data.ledger import HOME, VERSION, facts, opened, released
 from tests.golden.ledgers import go_on, restore
 from tests.support.ledgers import must_verify
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SCRIPTS = sorted(HOME.glob("ledger_*.sql"))
 
 
-def kept(script: Path, folder: Path) -> str:
+def kept(script, folder):
     """Return the URL of a ledger as its release left it."""
     url = f"sqlite:///{folder / 'ledger.db'}"
     restore(url, script.read_text("utf-8"))
     return url
 
 
-def test_this_version_has_left_a_ledger() -> None:
+def test_this_version_has_left_a_ledger():
     """`python -m tests.data.ledger --write` writes it, until the version is released."""
     assert HOME / f"ledger_{VERSION}.sql" in SCRIPTS
     assert released("0.9.0", "# Changelog\n\n## [Unreleased]\n\n## [0.9.0] - 2030-01-01\n")
@@ -34,7 +30,7 @@ def test_this_version_has_left_a_ledger() -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_ledger_of_a_release_comes_to_what_it_came_to(script: Path, tmp_path: Path) -> None:
+def test_a_ledger_of_a_release_comes_to_what_it_came_to(script, tmp_path):
     """Its hashes hold, its losses are the same, and opening it appends nothing."""
     url = kept(script, tmp_path)
     for _ in range(2):
@@ -44,7 +40,7 @@ def test_a_ledger_of_a_release_comes_to_what_it_came_to(script: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_ledger_of_a_release_goes_on(script: Path, tmp_path: Path) -> None:
+def test_a_ledger_of_a_release_goes_on(script, tmp_path):
     """Under its configuration: old windows are not drawn again, new ones are, no entry changes."""
     url = kept(script, tmp_path)
     before = json.loads(script.with_suffix(".json").read_text("utf-8"))
@@ -57,7 +53,6 @@ def test_a_ledger_of_a_release_goes_on(script: Path, tmp_path: Path) -> None:
         number, hashed = before["head"]
         with ledger._door.read() as (tx, _):
             row = tx.log.at(number)
-    assert row is not None
     assert row.hash.hex() == hashed
     assert after["ledger"] == before["ledger"]
     assert after["head"][0] > number
@@ -66,9 +61,7 @@ def test_a_ledger_of_a_release_goes_on(script: Path, tmp_path: Path) -> None:
     assert after["entries"]["ended"] > before["entries"]["ended"]
 
 
-def test_a_snapshot_of_another_version_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_snapshot_of_another_version_is_said(tmp_path, monkeypatch):
     """The log of an archived ledger begins with one: it is not taken for a corrupt one."""
     url = kept(SCRIPTS[-1], tmp_path)
     monkeypatch.setattr(images, "VERSION", 9999)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,7 +18,6 @@ from accountant.regions.shapes import Shape
 from tests.support.ledgers import (
     EVENT,
     Clock,
-    Opens,
     Series,
     admit,
     deny,
@@ -28,12 +26,6 @@ from tests.support.ledgers import (
     set_up,
     settle,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
 NORTH, SOUTH = (Shape(Region.where(city=name).canonical, "one") for name in ("n", "s"))
@@ -46,7 +38,7 @@ ALL = (
 UNTIL_MS = 120
 
 
-def story(pick: Opens, clock: Clock, seed: int) -> None:
+def story(pick, clock, seed):
     """Play a history; ask ``pick`` for the ledger of every call.
 
     Now and then the clock goes back, which undoes a settlement that was all but stored.
@@ -77,14 +69,14 @@ def story(pick: Opens, clock: Clock, seed: int) -> None:
         left[one].pop(0)
 
 
-def forgetting(ledger: Ledger) -> Iterator[Ledger]:
+def forgetting(ledger):
     """Yield a ledger again and again, each time with nothing remembered."""
     while True:
         ledger._door._state = None
         yield ledger
 
 
-def alternating(seed: int, *ledgers: Ledger) -> Iterator[Ledger]:
+def alternating(seed, *ledgers):
     """Yield one ledger or another, each with what it remembers."""
     turns = random.Random(seed)  # which process is at it
     while True:
@@ -111,7 +103,7 @@ def test_remembering_changes_no_entry(new_url, seed, monkeypatch):
     assert answers >= {Answer.RESERVED, Answer.PENDING}
 
 
-def restored(tmp_path: Path) -> Answer:
+def restored(tmp_path):
     """Decide on a ledger, put an older copy back under the running process, decide otherwise.
 
     Returns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +23,6 @@ from tests.support.ledgers import (
     status_of,
 )
 
-if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
-
 DATABASES = ["sqlite"]
 PROMISE = Gaussian(Fraction(1), Fraction(1, 10**6))
 TERMS = BudgetTerms("s", USER, PROMISE.wall_units, "lifetime", PROMISE.text)
@@ -34,14 +30,14 @@ CROWD = Series("crowd", units=PROMISE.wall_units // 3, period=10**6)
 PURE = replace(TERMS, promise=None)
 
 
-def set_up(ledger: Ledger) -> None:
+def set_up(ledger):
     """Register the budget and one alarm."""
     ledger.pins.register_budget(TERMS)
     ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "topic", 2))
     ledger.pins.register_query(registration(CROWD))
 
 
-def seen(*, gaussian: bool) -> SeenDecision:
+def seen(*, gaussian):
     """Return a decision that another ledger released."""
     return SeenDecision(
         *("other", "crowd", "s", 0, 10, 1, Outcome.DECIDED, 5, 0, 10),

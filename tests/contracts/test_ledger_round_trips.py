@@ -6,7 +6,6 @@ A server answers each of them in a fraction of the time that asking takes: count
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import psycopg
@@ -16,22 +15,17 @@ from accountant.units import PrivacyUnit
 from tests.support.ledgers import USER, Series, must_verify, set_up, settle
 from tests.support.many import counted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
-    from accountant.ledger.ledger import Ledger
-
 ADMISSION, STATUS = 5, 2
 """Statements."""
 
 
 @contextmanager
-def round_trips() -> Iterator[list[None]]:
+def round_trips():
     """Note each time that a client waits for PostgreSQL: for an answer, a ping, or a commit."""
     found = []
     own = psycopg.Connection.wait
 
-    def noted(asked: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def noted(asked):
         waited = False
         try:
             state = next(asked)
@@ -43,14 +37,14 @@ def round_trips() -> Iterator[list[None]]:
         except StopIteration as end:
             return end.value
 
-    def wait(connection: Any, asked: Any, *args: Any, **options: Any) -> Any:
+    def wait(connection, asked, *args, **options):
         return own(connection, noted(asked), *args, **options)
 
     with mock.patch.object(psycopg.Connection, "wait", wait):
         yield found
 
 
-def in_use(ledger: Ledger, unit: PrivacyUnit) -> list[Callable[[], object]]:
+def in_use(ledger, unit):
     """Return an admission to a ledger that has decided, and a status of it."""
     series = [Series(name, period=10**6 if unit is USER else 0) for name in ("a", "b", "c")]
     set_up(ledger, unit, 10**9, series)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from accountant.budget.keeping import Keeper, Keepers, OpenRun
 from accountant.costs.charges import UniformCost
-from accountant.costs.runs import RunAfter, RunTerms, StoredRun
+from accountant.costs.runs import RunTerms
 from accountant.errors import LedgerError
 from accountant.log.state import Budget
 from accountant.records import Answer
@@ -32,8 +32,7 @@ from tests.support.transcripts import Interleaving
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accountant.costs.charges import CellCosts, WindowKey
-    from accountant.log.state import Query, Reservation
+    from accountant.costs.charges import WindowKey
     from accountant.units import PrivacyUnit
 
 LAST_MS = 120
@@ -60,7 +59,7 @@ class Case:
     ends: Mapping[WindowKey, int | None]
     unit: PrivacyUnit = USER
 
-    def periods(self, key: WindowKey) -> tuple[int, ...]:
+    def periods(self, key):
         """Return the periods that a window touches."""
         size = self.series[key.query].period
         return tuple(range(key.start_ms // size * size, key.end_ms, size))
@@ -84,7 +83,7 @@ class Rest:
     left: int = 0
     over_ms: int = 10**9
 
-    def kept(self, case: Case, query: str, period: int, end_ms: int) -> int:
+    def kept(self, case, query, period, end_ms):
         """Return what others have to leave it, what it holds included."""
         reserve = 0
         if period in self.periods and end_ms < self.over_ms:
@@ -92,7 +91,7 @@ class Rest:
         return max(self.held[period] + reserve, case.series[query].share)
 
 
-def expected(case: Case) -> Expected:
+def expected(case):
     """Serve every window in order, each ended before the next is asked about."""
     found = Expected()
     rests = {query: Rest() for query in case.series}
@@ -128,7 +127,7 @@ def expected(case: Case) -> Expected:
     return found
 
 
-def random_case(rng: Random) -> Case:
+def random_case(rng):
     """Draw one or two queries with runs, up to two without, a wall near a run's worst, and ends."""
     period = rng.choice([30, 60, 10**6])
     calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (25, 15, 5), (5, 30, 10)]
@@ -157,7 +156,7 @@ def random_case(rng: Random) -> Case:
     return Case(wall, series, terms, ends)
 
 
-def realised(terms: RunTerms, rung: int, *, opening: bool) -> int:
+def realised(terms, rung, *, opening):
     """Return what a window of a run costs."""
     return rung * terms.alarm_units + (terms.open_units if opening else 0)
 
@@ -170,15 +169,15 @@ class RunPlay(Interleaving):
     rung: dict[WindowKey, int] = field(default_factory=dict)
     last_ms: ClassVar[int] = LAST_MS
 
-    def series(self) -> list[Series]:
+    def series(self):
         """Return the windows of all queries."""
         return list(self.case.series.values())
 
-    def asked(self, request: Any) -> Any:
+    def asked(self, request):
         """Return it with the terms of its run."""
         return replace(request, run=self.case.terms.get(request.charge.key.query))
 
-    def settle(self, series: Series, index: int, end: int) -> tuple[int, ...]:
+    def settle(self, series, index, end):
         """Decide a window of a run as its mechanism would, and settle others as they end."""
         if series.query in self.case.terms:
             self._ring(series, index, end)
@@ -186,7 +185,7 @@ class RunPlay(Interleaving):
             settle(self.ledger, series, index, units=end)
         return ()
 
-    def _ring(self, series: Series, index: int, wanted: int) -> None:
+    def _ring(self, series, index, wanted):
         """Decide a window of a run as its mechanism would."""
         key, terms = series.key(index), self.case.terms[series.query]
         before = now(self.ledger, index, series)
@@ -195,7 +194,7 @@ class RunPlay(Interleaving):
         ring(self.ledger, index, rung, series, terms, cost=cost)
         self.rung[key] = rung
 
-    def check(self) -> None:
+    def check(self):
         """Check the wall, the ledger against itself, and that every run answers in turn."""
         status = status_of(self.ledger)
         assert status.spent_units <= self.case.wall
@@ -210,7 +209,7 @@ class RunPlay(Interleaving):
             if answer in {Answer.PENDING, Answer.RESERVED}:
                 waiting.add(key.query)
 
-    def compare(self) -> None:
+    def compare(self):
         """Compare every answer, every alarm and what was spent with the fixed order."""
         wanted = expected(self.case)
         for key, answer in sorted(self.answers.items()):
@@ -221,7 +220,7 @@ class RunPlay(Interleaving):
         assert dict(status.periods) == {at: units for at, units in wanted.lost.items() if units}
 
 
-def play(url: str, seed: int, interleaving: int = 0) -> None:
+def play(url, seed, interleaving=0):
     """Play one case in one interleaving."""
     case = random_case(Random(f"runs {seed}"))
     RunPlay(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
@@ -233,33 +232,33 @@ def test_answers_follow_the_order_whatever_the_interleaving(new_url):
         play(new_url(), number // 2, number % 2)
 
 
-def holds_a_whole_run(patch: pytest.MonkeyPatch) -> None:
+def holds_a_whole_run(patch):
     """Broken twin: reserves a whole run inside one, and refuses what fits."""
     patch.setattr(runs, "held_units", lambda _run, charge: charge.loss_units)
 
 
-def goes_on_over_periods(patch: pytest.MonkeyPatch) -> None:
+def goes_on_over_periods(patch):
     """Broken twin: uses a run in the next period, too."""
 
-    def usable(run: StoredRun | None, fingerprint: str, periods: object) -> StoredRun | None:
+    def usable(run, fingerprint, periods):
         del fingerprint, periods
         return run if run is not None and run.left else None
 
     patch.setattr(runs, "usable", usable)
 
 
-def opens_for_nothing(patch: pytest.MonkeyPatch) -> None:
+def opens_for_nothing(patch):
     """Broken twin: charges the alarms, and not the threshold that they were compared with."""
     patch.setitem(globals(), "realised", lambda terms, rung, **_: rung * terms.alarm_units)
     own = runs.continued
 
     def continued(
-        stored: StoredRun | None,
-        charge: Reservation,
-        cost: CellCosts,
-        after: RunAfter | None,
-        alarm_count: int,
-    ) -> StoredRun:
+        stored,
+        charge,
+        cost,
+        after,
+        alarm_count,
+    ):
         if after is not None and after.previous is None:
             cost = UniformCost(cost.worst_units + after.terms.open_units, cost.cells)
         return own(stored, charge, cost, after, alarm_count)
@@ -267,38 +266,38 @@ def opens_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(runs, "continued", continued)
 
 
-def answers_before_its_turn(patch: pytest.MonkeyPatch) -> None:
+def answers_before_its_turn(patch):
     """Broken twin: takes the run as it stands when a window is asked for."""
     own = admission._answered
     patch.setattr(admission, "_answered", lambda *given: own(*given[:3], set()))
 
 
-def keeps_nothing_for_a_run(patch: pytest.MonkeyPatch) -> None:
+def keeps_nothing_for_a_run(patch):
     """Broken twin: gives others what the alarms of an open run may cost, and cuts it off."""
     patch.setattr(OpenRun, "after", lambda *_: None)
 
 
-def keeps_no_share(patch: pytest.MonkeyPatch) -> None:
+def keeps_no_share(patch):
     """Broken twin: knows of shares, and lets anybody have them."""
     patch.setattr(standing, "_with_share", lambda *_: Keeper())
 
 
-def keeps_shares_drawn_already(patch: pytest.MonkeyPatch) -> None:
+def keeps_shares_drawn_already(patch):
     """Broken twin: keeps the whole share beside what its alarm has drawn of it."""
 
-    def with_share(query: Query, *_: object) -> Keeper:
+    def with_share(query, *_):
         return Keeper(query.share_units)
 
     patch.setattr(standing, "_with_share", with_share)
 
 
-def keeps_from_itself(patch: pytest.MonkeyPatch) -> None:
+def keeps_from_itself(patch):
     """Broken twin: an alarm has to leave its own share, and what its own run may cost."""
     own = Keepers.beside
     patch.setattr(Keepers, "beside", lambda self, _, period: own(self, "nobody", period))
 
 
-def keeps_what_a_run_has_now(patch: pytest.MonkeyPatch) -> None:
+def keeps_what_a_run_has_now(patch):
     """Broken twin: keeps what a run has left by now, not what it had when a window's turn was."""
     own = Budget.last_in_runs
     patch.setattr(Budget, "last_in_runs", lambda self, _before=None: own(self))

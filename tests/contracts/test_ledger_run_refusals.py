@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import event
@@ -16,11 +15,6 @@ from accountant.errors import LedgerError
 from accountant.records import Request
 from tests.support.ledgers import CELLS, USER, admit, must_verify, set_up
 from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
 STALE = [
@@ -61,14 +55,11 @@ def test_the_run_before_last_is_refused(ledger):
     ring(ledger, 0)
     old = now(ledger, 1)
     ring(ledger, 1)
-    with pytest.raises(
-        LedgerError, match="the SVT run of alarm 'r' changed while a window was decided"
-    ):
+    said = "the SVT run of alarm 'r' changed while a window was decided"
+    with pytest.raises(LedgerError, match=said):
         ring(ledger, 2, previous=old)
     ring(ledger, 2, 3)
-    with pytest.raises(
-        LedgerError, match="the SVT run of alarm 'r' changed while a window was decided"
-    ):
+    with pytest.raises(LedgerError, match=said):
         ring(ledger, 3, previous=old)
     assert ring(ledger, 3).epsilon_units == TERMS.open_units
 
@@ -99,11 +90,11 @@ class Died(BaseException):
 
 
 @contextmanager
-def dying_at(ledger: Ledger, step: int) -> Iterator[None]:
+def dying_at(ledger, step):
     """Interrupt whoever writes to the ledger before their write number ``step``."""
     left = count(step, -1)
 
-    def before(_connection: Any, _cursor: Any, statement: str, *_: object) -> None:
+    def before(_connection, _cursor, statement, *_):
         if not statement.startswith(("SELECT", "PRAGMA", "BEGIN")) and next(left) == 0:
             raise Died
 

@@ -18,4 +18,4 @@ def test_a_script_that_says_something_else_fails(opened, clock, line, wrong):
     """Twin: the same life, with another sum or another answer written down."""
     (script, *_) = scripts("answers")
     with pytest.raises(AssertionError):
-        play(script.values[0].replace(line, wrong), opened, clock)  # type: ignore[attr-defined]
+        play(script.values[0].replace(line, wrong), opened, clock)

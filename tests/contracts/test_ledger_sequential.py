@@ -17,7 +17,6 @@ from tests.support.sequential import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from accountant.records import SeenDecision
 
@@ -28,7 +27,7 @@ WINDOWS = 10
 FOR_A_TWIN = 30
 
 
-def live(folder: Path, unit: PrivacyUnit, number: int) -> Counter[str]:
+def live(folder, unit, number):
     """Live through one history, in a folder of its own."""
     home = folder / f"{unit}-{number}"
     home.mkdir()
@@ -49,12 +48,12 @@ def test_every_answer_and_every_sum_is_the_accountants(tmp_path, unit, pytestcon
     assert min(happened.values()) > 1
 
 
-def forgets_one(seen: Sequence[SeenDecision]) -> list[SeenDecision]:
+def forgets_one(seen):
     """Broken twin: does not charge what was published last."""
     return list(seen[:-1])
 
 
-def halves(seen: Sequence[SeenDecision]) -> list[SeenDecision]:
+def halves(seen):
     """Broken twin: charges half of what was stated."""
     return [replace(one, epsilon_units=one.epsilon_units // 2) for one in seen]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 import sqlalchemy as sa
 
@@ -14,15 +12,12 @@ from accountant.log import images
 from accountant.log.entries import Head, hash_after
 from accountant.store.entry_rows import EntryRow
 from accountant.store.tables import metadata
-from tests.support.ledgers import EVENT, A, B, Opens, admit, deny, partial, requests, set_up, settle
-
-if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
+from tests.support.ledgers import EVENT, A, B, admit, deny, partial, requests, set_up, settle
 
 DATABASES = ["sqlite"]
 
 
-def take_over(ledger: Ledger, kind: str = "newer", payload: bytes = b"{}") -> None:
+def take_over(ledger, kind="newer", payload=b"{}"):
     """Append an entry that only newer code knows."""
     with ledger._store.write() as tx:
         last = tx.log.at(tx.log.bounds()[1])
@@ -30,7 +25,7 @@ def take_over(ledger: Ledger, kind: str = "newer", payload: bytes = b"{}") -> No
         tx.log.append(row._replace(hash=hash_after(last.hash, row.seq, kind, "", payload)))
 
 
-def content(ledger: Ledger) -> dict[str, list[Any]]:
+def content(ledger):
     """Every row of every table."""
     with ledger._store.read() as tx:
         return {
@@ -81,7 +76,7 @@ def test_a_ledger_of_another_version_is_not_opened(opened, monkeypatch):
     assert content_of(opened, monkeypatch) == before
 
 
-def content_of(opened: Opens, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+def content_of(opened, monkeypatch):
     """Return what is in a ledger of the newer version."""
     with monkeypatch.context() as newer:
         newer.setattr(door, "VERSION", 9999)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cache, reduce
 from itertools import product
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from operators.conditions.formula import Formula, atom_of
 from operators.conditions.score import Score, score_of
 from operators.registry import create, price
 from tests.statistical.enumeration import Bools, Floats, Ints, ints
-from tests.support.formulas import random_formula
+from tests.support.formulas import BETA, random_formula
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     Maker = Callable[[str, Condition, Aim], Operator]
     Read = Callable[[Ints], Ints]
 
-BETA = Fraction(1, 20)
 CLOSE = 1e-9
 
 

@@ -71,10 +71,10 @@ class Scripted(NoiseSource):
     def _next(self, values: Ints, masses: Floats, n: int) -> Ints:
         call, self.call = self.call, self.call + 1
         if call in self.fixed:
-            return np.full(n, self.fixed[call], dtype=np.int64)
+            return np.full(n, self.fixed[call])
         if not self.columns:
             self.axes += [(values, masses)] * n
-            return np.zeros(n, dtype=np.int64)
+            return np.zeros(n, int)
         cells = self.columns[0].size
         rows, self.columns = (
             self.columns[: n // cells],
@@ -104,7 +104,7 @@ def enumerated(
     decider.decide(rows, np.array([reference]), noise)
     masses = noise.spread()
     tiled = np.repeat(rows, masses.size, axis=1)
-    references = np.full(masses.size, reference, dtype=np.int64)
+    references = np.full(masses.size, reference)
     return float(masses[decider.decide(tiled, references, noise)].sum())
 
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.formula import Formula
 from operators.single.ladder import Grid
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 ONE = 1 << 64
 FAR = 10**6
 SLACK = 1e-10

@@ -43,9 +43,7 @@ def condition_of(text: str, thresholds: Mapping[str, tuple[int, int]], cells: in
     """Return a condition of sensitivity one; per atom its statistic and its threshold."""
     formula = Formula.parse(text)
     atoms = {
-        name: ThresholdAtom(
-            thresholds[name][0], np.full(cells, thresholds[name][1], dtype=np.int64)
-        )
+        name: ThresholdAtom(thresholds[name][0], np.full(cells, thresholds[name][1]))
         for name in formula.atoms
     }
     statistics = 1 + max(atom.statistic for atom in atoms.values())
@@ -307,7 +305,7 @@ def _driven(
         return original(walk)
 
     condition = operator.condition
-    statistics = np.zeros((condition.statistics, condition.cells), dtype=np.int64)
+    statistics = np.zeros((condition.statistics, condition.cells), int)
     for name in reversed(condition.formula.atoms):  # a channel is named after its first atom
         statistic, threshold = thresholds[name]
         statistics[statistic] = threshold

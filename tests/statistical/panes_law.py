@@ -21,6 +21,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.panes import PaneQuestion
 from tests.statistical.enumeration import GivenNoise, ints
+from tests.support.svt import RATE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     Law = Mapping[Hashable, Fraction]
 
 
-RATE = Fraction(1, 20)
 BOX = range(-6, 10)
 CELLS = len(BOX) ** 3
 
@@ -47,7 +47,7 @@ def asked(
     max_fpr: Fraction | None = None,
 ) -> PaneQuestion:
     """Return a question of one threshold."""
-    test = IntegerTest(comparison, np.full(cells, threshold, dtype=np.int64), sensitivity)
+    test = IntegerTest(comparison, np.full(cells, threshold), sensitivity)
     return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes, step)
 
 

@@ -28,7 +28,7 @@ from stream.counting.usage import Usage
 from stream.events.units import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     Transcript = tuple[int | None, ...]
 
@@ -54,7 +54,7 @@ class Pipeline:
     price: Callable[[int, Transcript], int]
     counted: Callable[[Sequence[int], int], set[int]]
 
-    def transcripts(self) -> dict[Transcript, list[tuple[str, int, int]]]:
+    def transcripts(self):
         """Return every transcript with the windows decided in it: alarm, window, price."""
         found = {}
         for answers in product((0, 1), repeat=WINDOWS * len(ALARMS)):
@@ -77,7 +77,7 @@ class Pipeline:
             found[tuple(seen)] = decided
         return found
 
-    def worst(self) -> Fraction:
+    def worst(self):
         """Return the largest ratio of a transcript's probabilities with and without a person."""
         transcripts, worst = self.transcripts(), Fraction(1)
         subsets = [tuple(w for w in range(WINDOWS) if bits >> w & 1) for bits in range(2**WINDOWS)]
@@ -92,9 +92,7 @@ class Pipeline:
         return worst
 
 
-def ratio(
-    seen: Transcript, decided: Iterable[tuple[str, int, int]], inside: set[tuple[str, int]]
-) -> Fraction:
+def ratio(seen, decided, inside):
     """Return how much likelier a transcript is with the person than without."""
     found, answers = Fraction(1), (answer for answer in seen if answer is not None)
     for (alarm, window, units), answer in zip(decided, answers, strict=True):
@@ -103,21 +101,21 @@ def ratio(
     return found
 
 
-def first_of(windows: Sequence[int], most: int) -> set[int]:
+def first_of(windows, most):
     """Return the windows that one person counts in, by the rule that counting keeps."""
     usage = Usage(most)
     return {window for window in windows if len(usage.take(one_row()))}
 
 
-def one_row() -> Contributions:
+def one_row():
     """Return one event of the person."""
-    zero = np.zeros(1, np.int64)
+    zero = np.zeros(1, int)
     unit = Units.of(np.zeros((1, 2), np.uint64))
-    ones = np.ones((1, 1), np.int64)
+    ones = np.ones((1, 1), int)
     return Contributions(zero, zero, unit, zero, ones, ones.astype(np.bool_), None)
 
 
-def dearer_after_alarms(window: int, seen: Transcript) -> int:
+def dearer_after_alarms(window, seen):
     """Cost more where something rang, and at the end."""
     return 1 + (1 in seen) + (window == WINDOWS - 1)
 
@@ -140,14 +138,14 @@ def test_the_wall_is_reached_and_later_windows_are_free():
     assert decided == {WINDOWS * len(ALARMS) - 1}  # all but the one that is denied
 
 
-def counts_anew(windows: Sequence[int], most: int) -> set[int]:
+def counts_anew(windows, most):
     """Broken twin: after a restart in the middle, nobody has used up anything."""
     half = WINDOWS // 2
     early, late = ([w for w in windows if (w < half) is is_early] for is_early in (True, False))
     return first_of(early, most) | first_of(late, most)
 
 
-def never_counted(windows: Sequence[int], most: int) -> set[int]:
+def never_counted(windows, most):
     """Broken twin: counting forgets the cap, and the filter does not."""
     del most
     return set(windows)
@@ -164,17 +162,17 @@ def test_broken_counting_passes_the_wall(
 class ChargesTheFirst(UserFilter):
     """Broken twin: takes everybody to count in the first windows, whichever are dearest."""
 
-    def __init__(self, *given: object) -> None:
-        super().__init__(*given)  # type: ignore[arg-type]  # as the filter is made above
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
         self.several = {}
 
-    def answer(self, charge: Charge, shape: object) -> Answer:
+    def answer(self, charge, shape):
         """Let a window pass for nothing once so many were held."""
         if charge.cap and self.several.get(charge.key.query, 0) >= charge.cap.windows:
             return Answer.RESERVED
-        return super().answer(charge, shape)  # type: ignore[arg-type]  # passed on as it came
+        return super().answer(charge, shape)
 
-    def hold(self, standing: Standing) -> None:
+    def hold(self, standing):
         """Count it where it is among the first."""
         self.several[standing.query] = self.several.get(standing.query, 0) + 1
         super().hold(standing)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,19 +23,11 @@ from tests.statistical.enumeration import ONE
 from tests.statistical.svt_law import at_once, law, terms
 from tests.support.commands import configuration, json_lines, tocsin
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from operators.svt.terms import SvtPlan
-    from stream.model.alarm import Alarm
-
-
 COUNTS = {"lab": 33, "hall": 29}
 CLOSE = 1e-9
 
 
-def alarm(folder: Path, *lines: str, tolerance: int = 3) -> Alarm:
+def alarm(folder, *lines, tolerance=3):
     """Write an alarm over two rooms with further keys, and return it."""
     path = configuration(folder, unit="user", epsilon_max="900", tolerance=tolerance)
     with (folder / "alarms.yaml").open("a", encoding="utf-8") as file:
@@ -46,7 +37,7 @@ def alarm(folder: Path, *lines: str, tolerance: int = 3) -> Alarm:
     return report.alarms.by_name["crowd"]
 
 
-def tried(folder: Path, fires: dict[str, str], code: int = 0) -> dict[str, dict[str, Any]]:
+def tried(folder, fires, code=0):
     """Return what comes of a test of ``COUNTS``, by predicate."""
     text = f"alarms: alarms.yaml\ntests: [{{name: t, counts: {COUNTS}, fires: {fires}}}]\n"
     (folder / "cases.yaml").write_text(text, encoding="utf-8")
@@ -54,7 +45,7 @@ def tried(folder: Path, fires: dict[str, str], code: int = 0) -> dict[str, dict[
     return {check["about"]: check for check in found["checks"]}
 
 
-def holds_to_a_millionth(folder: Path, exact: dict[str, float]) -> None:
+def holds_to_a_millionth(folder, exact):
     """Compare the law with what the command found, and let expectations lie on either side."""
     found = tried(folder, dict.fromkeys(exact, ">= 0"))
     for predicate, chance in exact.items():
@@ -91,7 +82,7 @@ def test_ppwlm_is_the_sum_over_its_noise(tmp_path):
     assert min(fire for fire, _ in law["lab"]) > 100 * CLOSE
 
 
-def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int]) -> float:
+def in_order(plan, steps, cell, order):
     """Return how likely a cell fires in a fresh run whose questions come in an order.
 
     All questions about a cell are one, which rings if any of them does.

@@ -49,13 +49,13 @@ from tests.statistical.deciders_law import (
     within,
     worst,
 )
-from tests.statistical.enumeration import ONE, Floats, exp_bounds
+from tests.statistical.enumeration import ONE, exp_bounds
 
 
 class Straight(RaceBand):
     """A race without the factor L: every cap is charged as if it were alone."""
 
-    def rate(self, level: int) -> Fraction:
+    def rate(self, level):
         """Return L times the rate."""
         return self.epsilon / (self.kind.events * self.levels[level])
 
@@ -88,7 +88,7 @@ class Losing:
     reach: int = 20
     fixed: dict[int, int] | None = None
 
-    def most(self, decider: Decider) -> float:
+    def most(self, decider):
         """Return the largest loss of neighbours."""
         return worst(
             lambda data: within(decider, data, self.reference, self.reach, self.fixed),
@@ -97,7 +97,7 @@ class Losing:
         )
 
 
-def ones(most: int) -> list[Data]:
+def ones(most):
     """Return cells of so many events."""
     return [(1,) * count for count in range(most)]
 
@@ -232,7 +232,7 @@ def test_neighbours_lose_at_most_the_charge(name):
         assert of.most(of.twin) > (of.charge + SLACK if of.least is None else of.least)
 
 
-def em_violations(band: ExponentialBand, charge: Fraction) -> int:
+def em_violations(band, charge):
     """Count neighbouring counts whose certified laws are further apart than the charge."""
     bits, laws = 600, []
     for distance in range(3 * band.tau):
@@ -254,7 +254,7 @@ def test_em_loses_at_most_its_charge(epsilon):
     assert em_violations(ExponentialBand.planned(Count(), 2 * epsilon, 7), epsilon)  # half scores
 
 
-def bound_law(bound: LevelBound, data: Data, reach: int) -> Floats:
+def bound_law(bound, data, reach):
     """Return the law of the private bound over its caps."""
     noise = Scripted(reach)
     rows = rows_of(bound, data, 0)

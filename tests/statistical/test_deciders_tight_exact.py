@@ -1,7 +1,6 @@
 """``tight`` by its table: what it loses, and that no other decider does better."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +14,7 @@ from operators.deciders import (
     Sum,
     TightBand,
 )
-from tests.statistical.deciders_law import HALF, Data, multisets, quantile_within, rows_of
+from tests.statistical.deciders_law import HALF, multisets, quantile_within, rows_of
 from tests.statistical.enumeration import (
     ONE,
     exp_bounds,
@@ -62,7 +61,7 @@ def test_tight_reaches_what_no_decider_can_pass():
     assert band.error(40) == pytest.approx(math.exp(-4) / 2, rel=1e-9)
 
 
-def units_to(data: Data, outside: Callable[[Data], bool], values: range, most: int) -> int:
+def units_to(data, outside, values, most):
     """Return how many events have to be added or removed until a cell is outside, or most + 1."""
     front = {data}
     for step in range(most + 1):

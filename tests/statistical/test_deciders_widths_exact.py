@@ -30,15 +30,15 @@ from tests.statistical.deciders_law import (
     rows_of,
     worst,
 )
-from tests.statistical.enumeration import Ints
 
 QUARTER = Relative(Fraction(1, 4))
+WHOLE = Fraction(1)
 REFERENCES = (-9, -4, 0, 1, 4, 7, 40)
 
 
 def test_a_share_of_whole_numbers_is_rounded_up():
     """Beyond the paper's interval lies what is as far as the whole number above its half-width."""
-    for share in (Fraction(1, 20), Fraction(1, 3), Fraction(999_999, 10**6), Fraction(1)):
+    for share in (Fraction(1, 20), Fraction(1, 3), Fraction(999_999, 10**6), WHOLE):
         for reference in (*range(-70, 71), (1 << 60) - 1, 1 - (1 << 60)):
             (found,) = half_widths(Relative(share), np.array([reference])).tolist()
             assert found == max(1, math.ceil(share * abs(reference)))
@@ -57,7 +57,7 @@ def test_every_public_reference_leaves_the_charge(name, reference):
     """With its own half-width, a cell loses what it would with that number written down."""
     kind = Sum(0, 4)
     (tau,) = half_widths(QUARTER, np.array([reference])).tolist()
-    relative, fixed = (planned(name, kind, Fraction(1), each) for each in (QUARTER, tau))
+    relative, fixed = (planned(name, kind, WHOLE, each) for each in (QUARTER, tau))
     laws = []
     for band in (relative, fixed):
 
@@ -77,7 +77,7 @@ def test_a_private_reference_would_leak_its_own_half_width():
     The two steps cost twice the charge. So no reference is read off protected events: they would
     have to be charged, and these two steps be known.
     """
-    epsilon = Fraction(1)
+    epsilon = WHOLE
     band = planned("tight", Count(), epsilon, Relative(Fraction(1, 2)))
     chances = [
         float(found[0])
@@ -95,7 +95,7 @@ def test_quantiles_count_around_every_half_width(share):
     kind = Quantile(share, range(9))
     for reference in (0, 3, 8):
         (tau,) = half_widths(QUARTER, np.array([reference])).tolist()
-        relative, fixed = (TightBand.planned(kind, Fraction(1), each) for each in (QUARTER, tau))
+        relative, fixed = (TightBand.planned(kind, WHOLE, each) for each in (QUARTER, tau))
         for data in multisets(range(0, 9, 2), 3):
             rows = rows_of(relative, data, reference)
             assert (rows == rows_of(fixed, data, reference)).all()
@@ -106,7 +106,7 @@ def test_quantiles_count_around_every_half_width(share):
 @pytest.mark.parametrize("tau", [2, QUARTER], ids=str)
 def test_rows_over_a_domain_are_those_of_the_decider(tau):
     """At every reference, beyond the domain too, for every small data set."""
-    inner = TightBand.planned(Quantile(Fraction(1, 2), range(2, 7)), Fraction(1), tau)
+    inner = TightBand.planned(Quantile(Fraction(1, 2), range(2, 7)), WHOLE, tau)
     band = OverDomain(inner)
     assert (band.name, band.epsilon, band.tau) == ("tight", 1, tau)
     assert band.units == inner.units
@@ -116,7 +116,7 @@ def test_rows_over_a_domain_are_those_of_the_decider(tau):
             found = band.rows(rows_of(band, data, reference), at)
             assert (found == rows_of(inner, data, reference)).all()
     with pytest.raises(ValueError, match="only quantiles"):
-        OverDomain(TightBand.planned(Count(), Fraction(1), 2))
+        OverDomain(TightBand.planned(Count(), WHOLE, 2))
 
 
 @pytest.mark.parametrize("name", ["tight", "hist"])
@@ -126,7 +126,7 @@ def test_a_repeated_id_over_a_domain_is_two_events(name):
     An event that repeats an id with the value x counts at or below every point from x on where the
     first, of a larger value, did not; the number stands still.
     """
-    epsilon, reference, tau = Fraction(1), 2, 1
+    epsilon, reference, tau = WHOLE, 2, 1
 
     def most(events):
         planner = TightBand if name == "tight" else HistogramBand
@@ -145,7 +145,7 @@ def test_a_repeated_id_over_a_domain_is_two_events(name):
         assert most(1) > float(epsilon)
 
 
-def _chance(band: OverDomain, rows: Ints, reference: int) -> float:
+def _chance(band, rows, reference):
     """Return P["outside"] by its law, or of ``hist`` with its noise enumerated."""
     at = np.array([reference])
     found = band.chances(rows, at)
@@ -162,7 +162,7 @@ def _chance(band: OverDomain, rows: Ints, reference: int) -> float:
 
 def test_lm_of_a_share_is_enumerated():
     """Run on every point of the noise grid it is what its law says."""
-    band = planned("lm", Count(), Fraction(1), QUARTER)
+    band = planned("lm", Count(), WHOLE, QUARTER)
     for reference in (0, 8, 17):
         for number in (0, 9, 14):
             data = (1,) * number

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,19 +19,11 @@ from operators.single.adapter import Scored
 from operators.single.looks import EachLook, EarlyAlarms
 from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks
-from tests.statistical.enumeration import GivenNoise, Ints
-from tests.statistical.svt_law import Run, run_of, terms
-from tests.support.exact import Law, losses, transcripts
+from tests.statistical.enumeration import GivenNoise
+from tests.statistical.svt_law import run_of, terms
+from tests.support.exact import losses, transcripts
 from tests.support.svt import aim, condition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from operators.conditions.condition import Condition
-    from operators.svt.terms import SvtPlan
-    from tests.support.exact import Said
-
-Path = tuple[int, ...]
 """Step counts of one cell, one per look."""
 BOX = range(-3, 3)
 LOOKS = 3
@@ -40,7 +31,7 @@ GROWING = [path for path in product(BOX, repeat=LOOKS) if path == tuple(sorted(p
 EARLY = replace(aim(4), looks=LOOKS)
 
 
-def plan(opening: str = "7/10", alarm: str = "1/2", correction: int = -1) -> SvtPlan:
+def plan(opening="7/10", alarm="1/2", correction=-1):
     """Return the terms of one cell's looks."""
     losses = {"opening": Fraction(opening), "alarm": Fraction(alarm)}
     return terms(1, **losses, monotone=True, correction=correction)
@@ -49,7 +40,7 @@ def plan(opening: str = "7/10", alarm: str = "1/2", correction: int = -1) -> Svt
 SOUND = run_of(plan())
 
 
-def price(run: Run, *, steady: bool) -> float:
+def price(run, *, steady):
     """Return what a cell of a window is charged: where its events stay, the dearer of two.
 
     Otherwise a neighbour may pay for threshold and ring.
@@ -58,14 +49,14 @@ def price(run: Run, *, steady: bool) -> float:
     return max(both) if steady else sum(both)
 
 
-def first_look(run: Run, path: Path, twin: str = "") -> Law:
+def first_look(run, path, twin=""):
     """Return how likely each look is the first that rings, by transcripts.
 
     A twin asks a cell ``again`` that rang, or tells ``within`` whether half of the last step's
     growth would have rung as well.
     """
 
-    def turn(said: Said) -> dict[Any, Any]:
+    def turn(said):
         look = len(said)
         if look == len(path) or (said and said[-1][1] and twin != "again"):
             return {}
@@ -80,7 +71,7 @@ def first_look(run: Run, path: Path, twin: str = "") -> Law:
     return transcripts(run.threshold, turn)
 
 
-def moved(path: Path, spans: Iterable[range]) -> list[Path]:
+def moved(path, spans):
     """Return the paths with one event more or less, that lies in some looks."""
     return [
         tuple(step + by * (look in span) for look, step in enumerate(path))
@@ -89,44 +80,44 @@ def moved(path: Path, spans: Iterable[range]) -> list[Path]:
     ]
 
 
-def neighbours(path: Path) -> list[Path]:
+def neighbours(path):
     """Return the paths with one event more or less: it lies in a step and in all later ones."""
     return moved(path, (range(first, len(path)) for first in range(len(path))))
 
 
-def forgetting(path: Path) -> list[Path]:
+def forgetting(path):
     """Return those where a later event makes no difference of it, as in a distinct count."""
     looks = range(len(path))
     return moved(path, (looks[a:b] for a in looks for b in range(a + 1, len(path) + 1)))
 
 
-def steps_of(early: EarlyAlarms, path: Path) -> list[Ints]:
+def steps_of(early, path):
     """Return the statistics of every look that give all cells a path's step counts."""
     test = early.condition.test(early.condition.formula.literals[0])
     zero = int(test.thresholds[0]) + int(test.quantise(test.thresholds)[0] < 0)
     shape = 1, early.condition.cells
-    return [np.full(shape, zero + step, dtype=np.int64) for step in path]
+    return [np.full(shape, zero + step) for step in path]
 
 
-def counted(cells: int = 1, *, steady: bool = True) -> Condition:
+def counted(cells=1, *, steady=True):
     """Return COUNT > 50, of events that stay or may be forgotten."""
     return replace(condition(cells), steady=steady)
 
 
-def planned(mechanism: str, cells: int = 1, *, steady: bool = True) -> EarlyAlarms:
+def planned(mechanism, cells=1, *, steady=True):
     """Return what looks at it so often."""
     found = create(mechanism, counted(cells, steady=steady), EARLY)
     assert isinstance(found, EarlyAlarms)
     return found
 
 
-def asked_by(early: EarlyAlarms) -> Run:
+def asked_by(early):
     """Return a planned run as the enumeration sees it."""
     assert isinstance(early.looker, RunLooks)
     return run_of(early.looker.terms)
 
 
-def worst(law: Callable[[Path], Law], others: Callable[[Path], list[Path]], paths: Any) -> float:
+def worst(law, others, paths):
     """Return the worst loss of any outcome, over all neighbours."""
     told = cache(law)
     pairs = ((path, other) for path in paths for other in others(path))
@@ -198,12 +189,12 @@ def test_the_code_has_the_law_of_the_definition():
     assert noise.rates == rates
 
 
-def by_look(law: Law) -> dict[int, float]:
+def by_look(law):
     """Return how likely each look is the first that rings, -1 for none."""
     return {len(said) - 1 if said[-1][1] else -1: mass for said, mass in law.items()}
 
 
-def first_rings(early: EarlyAlarms, path: Path, noise: GivenNoise) -> np.ndarray:
+def first_rings(early, path, noise):
     """Return the first look that rings, per cell, or -1, as the ledger carries the state along."""
     first = np.full(early.condition.cells, -1)
     before = None
@@ -216,7 +207,7 @@ def first_rings(early: EarlyAlarms, path: Path, noise: GivenNoise) -> np.ndarray
     return first
 
 
-def of_each_look(early: EarlyAlarms, path: Path) -> dict[int, Fraction]:
+def of_each_look(early, path):
     """Return the law of looks that are decisions of their own, in rationals."""
     assert isinstance(early.looker, EachLook)
     scored = early.looker.operator

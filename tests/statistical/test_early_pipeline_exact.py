@@ -7,8 +7,6 @@ decides them all. How the first step that rings is distributed is proved of the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -20,13 +18,6 @@ from stream.windows.instants import from_iso_utc
 from tests.statistical.enumeration import GivenNoise
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from operators.single.looks import EarlyAlarms
-    from tests.statistical.enumeration import Ints
 
 STEPS, SIDE, ABOVE = 3, 5, 2
 STEP_S = 60
@@ -40,16 +31,14 @@ MOVED_S = (59, 0, 119, 120)
 """The same within their steps."""
 
 
-def noises(looks: int) -> list[Ints]:
+def noises(looks):
     """Return the threshold's noise and that of every question, by room."""
     axes = np.meshgrid(*[np.arange(SIDE)] * (STEPS + 1), indexing="ij")
     threshold, *asked = (axis.ravel() for axis in axes)
     return [threshold, *(asked[look * STEPS // looks] for look in range(looks))]
 
 
-def told(
-    folder: Path, times_s: Sequence[int], window: str = LOOKS, *, looks: int = STEPS
-) -> tuple[list[bytes], dict[str, int], EarlyAlarms]:
+def told(folder, times_s, window=LOOKS, *, looks=STEPS):
     """Return all records without the ledger's name, when every room's alarm left, the operator."""
     written = alarm("crowd", window, f"COUNT(*) > {ABOVE}", tolerance="2", mechanism="svt")
     alarms = configured(folder, written, rooms=ROOMS, until="00:03")
@@ -67,7 +56,6 @@ def told(
             left |= {one.group["room"]: from_iso_utc(str(one.step_end)) for one in rang}
         must_verify(ledger)
     early = early_of(query)
-    assert early is not None
     assert not noise.values.size
     return records, left, early
 

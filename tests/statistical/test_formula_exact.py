@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
@@ -19,7 +18,6 @@ from operators.conditions.formula import atom_of
 from operators.formulas.batched import Walks
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
-from operators.formulas.treewalk import Rungs
 from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single.ladder import Grid
@@ -40,36 +38,28 @@ from tests.statistical.formula_cases import (
 )
 from tests.statistical.formula_law import (
     FormulaLaw,
-    Outcomes,
     Prepared,
     SureCoins,
     condition_of,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from operators.base import Decision
-    from operators.conditions.condition import Condition
-    from tests.statistical.enumeration import Floats, Ints
-
 SMALL = Grid(first=Fraction(2, 5), rounds=2, finest_share=Fraction(1, 4))
 EITHER = ("a OR NOT b", {"a": (0, 0), "b": (1, 0)})
 
 
-def probe(condition: Condition, aim: Aim, rounds: int, fresh: Fraction | None = None) -> Probe:
+def probe(condition, aim, rounds, fresh=None):
     """Plan ProBE with so many levels."""
     with patch.object(operators.formulas.probe, "_ROUNDS", rounds):
         return Probe.planned(condition, aim, fresh=fresh)
 
 
 @cache
-def enumerated(name: str, walk: str) -> tuple[FormulaLaw, Outcomes]:
+def enumerated(name, walk):
     """Enumerate one of the cases: a formula's name, and mechanism with rule."""
     text, thresholds = CASES[name]
     condition = condition_of(text, thresholds)
     mechanism, _, rule = walk.partition(", ")
-    operator: ProbeEnt | Probe
+
     if mechanism == "probe-ent":
         aim = aim_of(text, max_fpr=2 * BETA)
         grid = THREE if rule and len(condition.formula.literals) < 3 else SMALL
@@ -92,7 +82,7 @@ CASES = {
 WALKS = ["probe-ent", "probe-ent, any rule", "probe, any rule", "fresh, any rule"]
 
 
-def told(found: Outcomes) -> tuple[Ints, Ints]:
+def told(found):
     """Return one outcome of every transcript, and which transcript each is, (coins, outcomes)."""
     keys = found.fired.astype(np.int64)
     for at in range(found.stopped.shape[1]):
@@ -101,7 +91,7 @@ def told(found: Outcomes) -> tuple[Ints, Ints]:
     return first, where.reshape(keys.shape)
 
 
-def transcripts(of: FormulaLaw, found: Outcomes, positions: list[list[int]]) -> Floats:
+def transcripts(of, found, positions):
     """Return the law of (answer, levels read) at all positions: one axis per channel, then it."""
     first, where = told(found)
     marginals = [
@@ -118,11 +108,11 @@ def transcripts(of: FormulaLaw, found: Outcomes, positions: list[list[int]]) -> 
 
 
 def excess_loss(
-    of: FormulaLaw,
-    found: Outcomes,
-    paid: Floats | None = None,
-    places: range = range(-4, 3),
-) -> float:
+    of,
+    found,
+    paid=None,
+    places=range(-4, 3),
+):
     """Return how far the loss of some transcript exceeds its charge, or what a twin has it pay.
 
     Neighbours move every channel by a step up, a step down or not at all.
@@ -180,13 +170,12 @@ def test_what_was_not_read_has_no_influence(mechanism, name, cells):
     condition = condition_of(text, thresholds, cells)
     operator = create(mechanism, condition, aim_of(text, 7))
     assert isinstance(operator, ProbeEnt | Probe)
-    statistics = np.zeros((condition.statistics, cells), dtype=np.int64)
+    statistics = np.zeros((condition.statistics, cells), int)
     rng = np.random.default_rng(cells)
     skipped = 0
     for _ in range(8):
         chains = []
         for scale in operator.scales:
-            assert scale.chain is not None
             moved = rng.integers(-40, 12, cells)
             chains.append(scale.chain.draw(KeyedNoise(rng.bytes(8)), cells) + moved)
         before, stopped, reads = observed(operator, chains, statistics)
@@ -202,9 +191,7 @@ def test_what_was_not_read_has_no_influence(mechanism, name, cells):
     assert skipped > 0
 
 
-def observed(
-    operator: ProbeEnt | Probe, chains: list[Ints], statistics: Ints
-) -> tuple[Decision, NDArray[np.int8], list[tuple[int, int]]]:
+def observed(operator, chains, statistics):
     """Decide on given chains; return also where cells stopped and which levels were read."""
     prepared = tuple(
         replace(scale, chain=Prepared(chain.copy()))
@@ -214,7 +201,7 @@ def observed(
     reads = []
     original = Walks.read
 
-    def noted(walk: Walks, at: int, level: int, windows: NDArray[np.intp]) -> None:
+    def noted(walk, at, level, windows):
         walks.append(walk)
         reads.append((at, level))
         original(walk, at, level, windows)
@@ -224,7 +211,7 @@ def observed(
     return decision, walks[0]._stopped[:, 0], reads
 
 
-def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
+def rates(of, found):
     """Return the largest miss rate of true cells, and alarm rate beyond the tolerances.
 
     Positions are where a literal must just fire, where it must just not, and far away.
@@ -265,7 +252,7 @@ def test_walks_keep_the_promise_at_every_corner(name, walk):
         assert rung <= float(of.aim.max_fpr) + SLACK
 
 
-def split_law(first_share: Fraction, *, kept: bool = True) -> FormulaLaw:
+def split_law(first_share, *, kept=True):
     """Return the law under a split; broken where both phases take its larger part."""
     text, thresholds = BOTH
     condition, aim = condition_of(text, thresholds), aim_of(text)
@@ -344,5 +331,4 @@ def test_rungs_never_lose_and_ring_at_once():
             Probe.planned(tree.condition, aim, fresh=Fraction(1, 2)),
         ):
             for rungs in (rungs for scale in operator.scales for rungs in scale.rungs):
-                assert isinstance(rungs, Rungs)
                 assert all(-low < high for low, high in zip(rungs.low, rungs.high, strict=True))

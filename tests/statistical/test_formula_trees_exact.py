@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import binom
@@ -25,11 +24,6 @@ from tests.statistical.formula_cases import (
     positions,
 )
 from tests.support.boundaries import crossing_bound
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from operators.formulas.treewalk import Scale
 
 HALF = Fraction(1, 2)
 
@@ -54,7 +48,7 @@ def test_boundaries_keep_max_fnr_on_random_trees():
                         assert sum(crossing[one] for one in implicant) <= BETA
 
 
-def crossings(scales: tuple[Scale, ...]) -> Mapping[str, Fraction]:
+def crossings(scales):
     """Return per literal how often any walk of its mechanism can pass a boundary, certified."""
     found = {}
     for scale in scales:
@@ -73,7 +67,7 @@ def crossings(scales: tuple[Scale, ...]) -> Mapping[str, Fraction]:
     return found
 
 
-def true_corner(condition: Condition) -> dict[int, int] | None:
+def true_corner(condition):
     """Return data at the thresholds, or next to them, that a condition is true of."""
     near = [[at for at in places if abs(at) < 1000] for places in positions(condition)]
     for corner in product(*near):

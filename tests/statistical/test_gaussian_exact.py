@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,17 +37,17 @@ from tests.support.normal import normal, quantile
 CASE = pytest.mark.parametrize("case", GAUSSIAN_CASES, ids=name_of)
 
 
-def planned(*case: Any) -> Tslm:
+def planned(*case):
     """Plan one cell with threshold 100 under a Gaussian budget."""
     return single(*case, planner=gaussian.planned)
 
 
-def apart(low: int, high: int) -> Fraction:
+def apart(low, high):
     """Return how far the quantiles of two entries are apart."""
     return quantile(Fraction(high, ONE)) - quantile(Fraction(low, ONE))
 
 
-def too_far_apart(tslm: Tslm, units: int) -> int:
+def too_far_apart(tslm, units):
     """Count neighbouring entries that are not mu-GDP; ``units`` are mu^2 / 2, in loss units."""
     mu = mu_of(units) + Fraction(1, 2**85)  # more than a quantile here is off by
     return sum(apart(*pair) > mu for pair in pairwise(tslm.probabilities.tolist()))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -35,17 +35,15 @@ from operators.single import gaussian
 from operators.single.pure import gaussian_units
 from operators.svt.mechanism import Svt
 from operators.svt.terms import SvtPlan
-from tests.statistical.enumeration import Floats, exp_bounds, ints
+from tests.statistical.enumeration import exp_bounds, ints
 from tests.statistical.svt_law import run_of
 from tests.statistical.test_gaussian_exact import planned
 from tests.statistical.test_tslm_exact import fires
-from tests.support.exact import Law, Said, excess, transcripts
+from tests.support.exact import excess, transcripts
 from tests.support.normal import MARGIN
 from tests.support.svt import aim, condition
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
     from operators.single.tslm import Tslm
 
 THRESHOLD = 100
@@ -54,34 +52,8 @@ ROUNDING = 1e-9
 """What floats may be off by; what is to be found is a thousand times more."""
 
 
-Chance: TypeAlias = Fraction | float
-
-
-class Run(Protocol):
-    """A run as the enumeration sees it: its hidden state, and how that answers."""
-
-    @property
-    def open_eps(self) -> Fraction:
-        """Loss of what it draws as it opens."""
-        ...
-
-    @property
-    def alarm_eps(self) -> Fraction:
-        """Loss of an alarm."""
-        ...
-
-    @property
-    def alarms(self) -> int:
-        """How many it has."""
-        ...
-
-    def opened(self, neighbour: int) -> Floats:
-        """Return the masses of its hidden states, on a stream or its neighbour."""
-        ...
-
-    def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
-        """Return how likely every hidden state gives each answer; alarms begin with ``!``."""
-        ...
+# A run tells its losses and alarms, the masses of its hidden states as it opens, on a stream or its
+# neighbour, and how likely every state gives each answer; alarms begin with ``!``.
 
 
 @dataclass(frozen=True)
@@ -93,25 +65,25 @@ class Sparse:
     moved: tuple[int, ...]
 
     @property
-    def open_eps(self) -> Fraction:
+    def open_eps(self):
         """Loss of the threshold."""
         return from_loss_units(self.plan.open_units)
 
     @property
-    def alarm_eps(self) -> Fraction:
+    def alarm_eps(self):
         """Loss of an alarm."""
         return from_loss_units(self.plan.alarm_units)
 
     @property
-    def alarms(self) -> int:
+    def alarms(self):
         """How many it has."""
         return self.plan.alarms
 
-    def opened(self, _neighbour: int) -> Floats:
+    def opened(self, _neighbour):
         """Return the threshold's masses."""
         return run_of(self.plan).threshold
 
-    def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
+    def answers(self, asked, neighbour):
         """Compare a step count with every threshold."""
         rings = run_of(self.plan).ring(self.steps[asked] + neighbour * self.moved[asked])
         return {"!": rings, ".": 1 - rings}
@@ -128,13 +100,13 @@ class Worst:
     open_eps: Fraction
     alarm_eps: Fraction
 
-    def opened(self, neighbour: int) -> Floats:
+    def opened(self, neighbour):
         """Return the masses of the two answers."""
         whole = float(self.open_eps + self.alarms * self.alarm_eps)
         likely = 1 / (1 + math.exp(-whole))
         return np.array([likely, 1 - likely][:: 1 - 2 * neighbour])
 
-    def answers(self, asked: int, _neighbour: int) -> dict[str, Floats]:
+    def answers(self, asked, _neighbour):
         """Ring without a reason, and at last for one."""
         if asked < self.alarms - 1:
             return {"!": np.ones(2)}
@@ -149,11 +121,11 @@ class Seldom:
     alarm_eps: Fraction
     alarms: int = 1
 
-    def opened(self, _neighbour: int) -> Floats:
+    def opened(self, _neighbour):
         """Hide nothing."""
         return np.ones(1)
 
-    def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
+    def answers(self, asked, neighbour):
         """Ring e^W times as often on the neighbour, and are silent e^open less often there."""
         if asked:
             return {".": np.ones(1)}
@@ -162,7 +134,7 @@ class Seldom:
         return {"!": np.array([chance]), ".": np.array([1 - chance])}
 
 
-def whole_of(run: Run | None, alarms: int | None = None) -> Fraction:
+def whole_of(run, alarms=None):
     """Return the loss of a run with so many alarms, or all of them."""
     if run is None:
         return Fraction(0)
@@ -181,17 +153,17 @@ class Audit:
         cheap: decides otherwise.
     """
 
-    run: Run | None
+    run: object
     order: str
     wall: int
     dear: Tslm
     cheap: Tslm
 
-    def charged(self, tslm: Tslm) -> int:
+    def charged(self, tslm):
         """Return what a window is charged."""
         return tslm.units
 
-    def held(self, opens: bool, rung: int, rings: int) -> tuple[int, int]:
+    def held(self, opens, rung, rings):
         """Return what a window of the run reserves and what it is settled at, in loss units.
 
         Args:
@@ -204,19 +176,19 @@ class Audit:
         return reserved, terms.open_units * opens + rings * terms.alarm_units
 
     @property
-    def terms(self) -> RunTerms:
+    def terms(self):
         """What the run is charged."""
         return RunTerms(gaussian_units(whole_of(self.run)), 1, getattr(self.run, "alarms", 1))
 
     @cached_property
-    def laws(self) -> list[Law]:
+    def laws(self):
         """Return transcripts, refusals included, with their probabilities on both streams."""
         return [self._law(neighbour) for neighbour in (0, 1)]
 
-    def _law(self, neighbour: int) -> Law:
+    def _law(self, neighbour):
         """Return the law of transcripts of what every window said and was settled at."""
 
-        def turn(said: Said) -> Mapping[Hashable, Any]:
+        def turn(said):
             if len(said) == len(self.order):
                 return {}
             text, charged = "".join(each for each, _ in said), [paid for _, paid in said]
@@ -246,7 +218,7 @@ class Audit:
 
         return transcripts(self.run.opened(neighbour) if self.run else Fraction(1), turn)
 
-    def grants(self, charged: Sequence[int], units: int) -> bool:
+    def grants(self, charged, units):
         """Ask the real filter for the next window, after what the others were settled at."""
         judge = UserFilter(self.wall, {}, {})
         for at, one in enumerate(charged):
@@ -256,7 +228,7 @@ class Audit:
         asked = Charge(key, UniformCost(units, 1), 1, periods=(0,))
         return judge.answer(asked, ANYWHERE) is Answer.RESERVED
 
-    def excess(self, wall: int) -> Chance:
+    def excess(self, wall):
         """Return by how much some event is likelier than a wall's promise allows, at most."""
         for law in self.laws:
             assert abs(sum(law.values()) - 1) <= (ROUNDING if self.run else 0)
@@ -271,7 +243,7 @@ class Audit:
 class Halved(Audit):
     """Broken twin: a quarter of every window is charged."""
 
-    def charged(self, tslm: Tslm) -> int:
+    def charged(self, tslm):
         """Return too little."""
         return tslm.units // 4
 
@@ -279,7 +251,7 @@ class Halved(Audit):
 class Linear(Audit):
     """Broken twin: what adds up is mu^4, as if small losses hardly counted."""
 
-    def charged(self, tslm: Tslm) -> int:
+    def charged(self, tslm):
         """Return too little of what is small."""
         return tslm.units**2 // UNITS_PER_EPSILON
 
@@ -288,7 +260,7 @@ class Squared(Audit):
     """Broken twin: a pure loss is charged as the mu of the same number."""
 
     @property
-    def terms(self) -> RunTerms:
+    def terms(self):
         """Return too little: epsilon^2 / 2."""
         assert self.run
         return RunTerms(to_loss_units(whole_of(self.run) ** 2 / 2), 1, self.run.alarms)
@@ -298,7 +270,7 @@ class AlarmByAlarm(Audit):
     """Broken twin: the opening is converted, and then each alarm by itself."""
 
     @property
-    def terms(self) -> RunTerms:
+    def terms(self):
         """Return parts that add up to less than the whole."""
         assert self.run
         opening, each = gaussian_units(self.run.open_eps), gaussian_units(self.run.alarm_eps)
@@ -308,10 +280,10 @@ class AlarmByAlarm(Audit):
 class Refunded(Audit):
     """Broken twin: what the alarms so far come to is converted, and the rest given back."""
 
-    def held(self, opens: bool, rung: int, rings: int) -> tuple[int, int]:
+    def held(self, opens, rung, rings):
         """Reserve up to the whole, and settle at what was lost."""
 
-        def after(alarms: int) -> int:
+        def after(alarms):
             return gaussian_units(whole_of(self.run, alarms))
 
         before = 0 if opens else after(rung)
@@ -319,7 +291,7 @@ class Refunded(Audit):
 
 
 @cache
-def coin(units: int) -> Tslm:
+def coin(units):
     """Return the decision over one step whose price is about so many loss units."""
     mu = math.sqrt(2 * units / UNITS_PER_EPSILON)
     rate = Fraction(math.erfc(mu / 2 / math.sqrt(2)) / 2).limit_denominator(10**6)
@@ -339,7 +311,7 @@ RUNS = {
 ORDERS = {"windows": "w" * 8, "worst of one": "rww", "seldom": "rww"}
 
 
-def audit_of(kind: type[Audit], name: str) -> Audit:
+def audit_of(kind, name):
     """Return an audit whose wall holds the run, as it is charged, and some windows beside it."""
     dear, cheap = coin(UNITS_PER_EPSILON // 2), coin(UNITS_PER_EPSILON // 4)
     made = kind(RUNS.get(name), ORDERS.get(name, "rwrwrwwr"), 0, dear, cheap)

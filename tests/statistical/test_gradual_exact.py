@@ -13,14 +13,13 @@ from operators.noise.source import KeyedNoise
 from operators.single.ladder import Ladder
 from tests.statistical.chain_law import (
     DIGITS,
-    Coin,
     continuous_coin,
     decimal,
     laplace,
     marginals,
     worst_loss,
 )
-from tests.statistical.enumeration import Ints, bernoulli_chi_square, laplace_masses, p_value
+from tests.statistical.enumeration import bernoulli_chi_square, laplace_masses, p_value
 from tests.statistical.test_progressive_exact import BETA, COARSE
 
 GRIDS = [
@@ -39,12 +38,12 @@ REACH, WITHIN = 900, 150
 TINY = Decimal("1e-40")
 
 
-def our_coin(coarse: Fraction, fine: Fraction) -> Fraction:
+def our_coin(coarse, fine):
     """Return the coin that the code tosses, to 2^-220."""
     return Fraction(stay_probability(coarse, fine).floor(220), 1 << 220)
 
 
-def excess(levels: tuple[Fraction, ...], coin: Coin) -> Decimal:
+def excess(levels, coin):
     """Return by how much the loss at some level exceeds its charge, in proportion."""
     laws = marginals(levels, coin, REACH)
     losses = (worst_loss(law, WITHIN) / decimal(t) for law, t in zip(laws, levels, strict=True))
@@ -88,7 +87,7 @@ def test_wrong_coins_are_caught():
     assert excess(GRIDS[0], forgetful) > TINY
 
 
-def joint_losses(levels: tuple[Fraction, ...], *, fresh: bool, box: int = 5) -> list[float]:
+def joint_losses(levels, *, fresh, box=5):
     """Return the worst excess of every transcript of every walk, over its last level's rate.
 
     The joint law of the values read comes from the order of drawing, finest first; levels that are
@@ -137,12 +136,12 @@ def test_fresh_noise_is_caught():
 DRAWS = 400_000
 
 
-def drawn(levels: tuple[Fraction, ...]) -> Ints:
+def drawn(levels):
     """Draw many chains."""
     return GradualNoise(levels).draw(KeyedNoise(b"gradual"), DRAWS)
 
 
-def p_values(chains: Ints, levels: tuple[Fraction, ...], coin: Coin) -> list[float]:
+def p_values(chains, levels, coin):
     """Compare marginals, coins, steps and the independence of step and value with the law."""
     found = [
         p_value(values, laplace_masses(t, int(40 / t)))

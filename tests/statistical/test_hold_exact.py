@@ -8,12 +8,10 @@ something else end, begin or miss a hold, and is caught by the same check.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
-from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -25,41 +23,37 @@ from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single.held import decide_asked
 from operators.single.ladder import Grid, Ladder
-from operators.single.looks import EarlyAlarms
 from operators.single.tslm import Tslm
-from operators.svt import RunState, Svt
+from operators.svt import RunState
 from tests.statistical.chain_law import ladder_law
-from tests.statistical.enumeration import Ints, ints
+from tests.statistical.enumeration import ints
 from tests.statistical.svt_law import run_of, terms
 from tests.statistical.test_early_exact import first_look, plan
-from tests.support.exact import Law, Said, losses
+from tests.support.exact import losses
 from tests.support.exact import transcripts as enumerated
+from tests.support.formulas import BETA
 from tests.support.svt import aim, condition
 
-Held: TypeAlias = Callable[[Said, tuple[int, ...]], bool]
-Window: TypeAlias = Callable[[int], dict[tuple[bool, float], float]]
-
-BETA = Fraction(1, 20)
 WINDOWS = 3
 COUNTS = list(product((-2, -1, 0, 1), repeat=WINDOWS))
 MOVES = list(product((0, 1), repeat=WINDOWS))
 HELD, REFUSED = "held", "refused"
 
 
-def fired(answer: Hashable) -> bool:
+def fired(answer):
     """Tell whether a window fired."""
     return isinstance(answer, tuple) and bool(answer[0])
 
 
-def by_what_fired(hold: int) -> Held:
+def by_what_fired(hold):
     """Hold a window if one of the last ``hold`` fired."""
     return lambda said, _counts: any(map(fired, said[len(said) - hold :] if hold else ()))
 
 
-def until_it_is_quiet(hold: int) -> Held:
+def until_it_is_quiet(hold):
     """Twin: the hold is over as soon as a held window counts nothing to fire for."""
 
-    def held(said: Said, counts: tuple[int, ...]) -> bool:
+    def held(said, counts):
         for back in range(1, min(hold, len(said)) + 1):
             if fired(said[-back]):
                 return min(counts[len(said) - back + 1 : len(said) + 1]) >= 0
@@ -68,14 +62,14 @@ def until_it_is_quiet(hold: int) -> Held:
     return held
 
 
-def tslm(step: int) -> dict[tuple[bool, float], float]:
+def tslm(step):
     """Return the law of one window by the extremal curve: answer and loss."""
     chance = float(TSLM.chances(ints([step]))[0])
     loss = float(TSLM.plan.epsilon)
     return {(True, loss): chance, (False, loss): 1 - chance}
 
 
-def ppwlm(step: int) -> dict[tuple[bool, float], float]:
+def ppwlm(step):
     """Return the law of one window by levels: answer and loss of the level where it stopped."""
     found = {}
     for loss, (rings, quiet) in zip(LADDER.below.levels, ladder_law(LADDER, step), strict=True):
@@ -87,11 +81,11 @@ TSLM = Tslm.planned(condition(1).test("a"), Promise(BETA, 1))
 LADDER = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 6)))
 
 
-def transcripts(law: Window, counts: tuple[int, ...], held: Held, wall: float = math.inf) -> Law:
+def transcripts(law, counts, held, wall=math.inf):
     """Return the probability of every transcript; a window is refused at its worst loss."""
     worst = max(loss for _, loss in law(0))
 
-    def turn(said: Said) -> dict[Hashable, float]:
+    def turn(said):
         at = len(said)
         if at == len(counts):
             return {}
@@ -102,12 +96,12 @@ def transcripts(law: Window, counts: tuple[int, ...], held: Held, wall: float = 
     return enumerated(1.0, turn)
 
 
-def spent(said: Said) -> float:
+def spent(said):
     """Return what the windows that answered cost."""
     return sum(answer[1] for answer in said if isinstance(answer, tuple))
 
 
-def excess(law: Window, held: Held, wall: float = math.inf) -> tuple[float, float]:
+def excess(law, held, wall=math.inf):
     """Return by how much the worst transcript loses more than its cost, and the largest loss."""
     one = cache(law)
     told = cache(lambda counts: transcripts(one, counts, held, wall))
@@ -116,7 +110,7 @@ def excess(law: Window, held: Held, wall: float = math.inf) -> tuple[float, floa
     return max(loss - spent(said) for said, loss in lost), max(loss for _, loss in lost)
 
 
-def plus(counts: tuple[int, ...], moves: tuple[int, ...]) -> tuple[int, ...]:
+def plus(counts, moves):
     """Return step counts with a person more in some windows."""
     return tuple(map(sum, zip(counts, moves, strict=True)))
 
@@ -153,7 +147,7 @@ def test_windows_out_of_their_order_have_another_law():
 RUN = run_of(terms(2, monotone=True))
 
 
-def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> Law:
+def law_of_run(steps, *, quiet):
     """Return the transcripts of a run of two cells that are held for one window.
 
     Args:
@@ -161,7 +155,7 @@ def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> Law:
         quiet: twin: a hold is over where its window counts nothing to fire for.
     """
 
-    def turn(said: Said) -> dict[Hashable, Any]:
+    def turn(said):
         at = len(said)
         if at == len(steps):
             return {}
@@ -204,13 +198,13 @@ CELLS = 5
 HELD_CELLS = np.array([False, True, False, True, False])
 
 
-def operator_of(mechanism: str, cells: int = CELLS, **more: Any) -> Any:
+def operator_of(mechanism, cells=CELLS, **more):
     """Return an operator of COUNT > 50, some of whose cells are held below."""
     asked = replace(aim(2), **more)
     return create(mechanism, condition(cells), asked)
 
 
-def counted(held: int) -> Ints:
+def counted(held):
     """Return counts near the threshold, those of held cells as said."""
     return np.where(HELD_CELLS, held, [49, 0, 50, 0, 51])[None].astype(np.int64)
 
@@ -255,7 +249,6 @@ def test_levels_that_held_cells_help_to_choose_are_caught():
 def test_what_a_run_leaves_does_not_depend_on_who_is_held(questions, put_back):
     """Held cells are in no answer, no queue and no count of the unanswered."""
     svt = create("svt", condition(CELLS), replace(aim(2, questions=questions), put_back=put_back))
-    assert isinstance(svt, Svt)
     for seed in range(20):
         left = set()
         for held in (0, 90):
@@ -273,7 +266,6 @@ def test_what_a_run_leaves_does_not_depend_on_who_is_held(questions, put_back):
 def test_a_window_held_from_one_step_on_is_read_no_more(mechanism):
     """Whoever is held at a step is asked by no later step of the window, held there or not."""
     early = create(mechanism, condition(CELLS), replace(aim(2), looks=3))
-    assert isinstance(early, EarlyAlarms)
     found = set()
     for held in (0, 10**6):
         before, noise = None, KeyedNoise(b"early")

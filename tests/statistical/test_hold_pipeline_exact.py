@@ -7,8 +7,6 @@ changes no byte of any record and no charge.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from accountant.log.entries import Ended, decode
@@ -17,10 +15,6 @@ from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
 
 ROOMS = [f"r{at}" for at in range(24)]
 ABOVE, MINUTES = 6, 6
@@ -38,13 +32,13 @@ KINDS = [
 
 
 def told(
-    folder: Path,
-    kind: tuple[str, str, str],
+    folder,
+    kind,
     *,
-    more: Collection[str] = (),
-    minutes: Collection[int] = (),
-    hold: str = "hold: 2m",
-) -> tuple[list[bytes], list[tuple[object, ...]], set[str]]:
+    more=(),
+    minutes=(),
+    hold="hold: 2m",
+):
     """Return records without the ledger's name, charges, and who fired in the first minute.
 
     Five people are in every room for a minute, and a sixth in some of them in some minutes.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -24,12 +23,8 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.regions.shapes import ANYWHERE
-from tests.support.exact import Law
 from tests.support.exact import transcripts as enumerated
 from tests.support.exact import worst_ratio as ratio_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 RUN, OTHER = "run", "other"
 OPEN_UNITS, ALARM_UNITS, ALARMS = 1, 1, 2
@@ -56,7 +51,7 @@ class Budget:
         keepers: what alarms keep; a twin may forget some of it.
     """
 
-    def __init__(self, wall: int, shares: dict[str, int], keepers: type[Keepers] = Keepers) -> None:
+    def __init__(self, wall, shares, keepers=Keepers) -> None:
         self.shares = shares
         self.judge = UserFilter(
             wall, {}, {}, keepers({name: Keeper(units) for name, units in shares.items()})
@@ -65,20 +60,20 @@ class Budget:
         self.left = 0
         self.place = 0
 
-    def asks(self, query: str) -> int:
+    def asks(self, query):
         """Return what the next window of a query reserves."""
         if query == OTHER:
             return 1
         return self.left * ALARM_UNITS if self.left else WHOLE
 
-    def next(self, query: str) -> bool:
+    def next(self, query):
         """Ask for the next window of a query."""
         self.place += 10
         key = WindowKey(self.place, query, self.place - 10)
         asked = Charge(key, UniformCost(self.asks(query), 1), 1, periods=(0,))
         return self.judge.answer(asked, ANYWHERE) is Answer.RESERVED
 
-    def end(self, query: str, units: int, *, rang: bool) -> None:
+    def end(self, query, units, *, rang):
         """End the window that was granted last."""
         left_units = None
         if query == RUN:
@@ -89,7 +84,7 @@ class Budget:
         held = Held(self.place - 10, self.place, units)
         self.judge.hold(Standing(held, False, (0,), query, left_units))
 
-    def cost(self, query: str, *, rang: bool) -> int:
+    def cost(self, query, *, rang):
         """Return what the window that was granted last costs with an outcome."""
         if query == OTHER:
             return 1
@@ -99,7 +94,7 @@ class Budget:
 class ForgetsRuns(Keepers):
     """Broken twin: others may have what an open run may still cost."""
 
-    def hold(self, standing: Standing) -> None:
+    def hold(self, standing):
         """Count a window, and no run."""
         super().hold(Standing(standing.held, standing.open, standing.periods, standing.query))
 
@@ -107,7 +102,7 @@ class ForgetsRuns(Keepers):
 class ForgetsShares(Keepers):
     """Broken twin: nobody has a share."""
 
-    def __init__(self, keepers: dict[str, Keeper]) -> None:
+    def __init__(self, keepers) -> None:
         del keepers
         super().__init__({})
 
@@ -115,15 +110,13 @@ class ForgetsShares(Keepers):
 class GivesAway(Keepers):
     """Broken twin: what is kept is given to the others, instead of taken from them."""
 
-    def beside(self, query: str, period: int) -> tuple[int, int]:
+    def beside(self, query, period):
         """Return what is kept, with the wrong sign."""
         least, most = super().beside(query, period)
         return -least, -most
 
 
-def every_end(
-    order: Sequence[str], wall: int, shares: dict[str, int], keepers: type[Keepers] = Keepers
-) -> Iterator[tuple[Budget, list[Seen]]]:
+def every_end(order, wall, shares, keepers=Keepers):
     """Yield every way in which windows may end, with what was promised checked all along."""
     for ends in product((False, True), repeat=len(order)):
         budget, seen = Budget(wall, shares, keepers), []
@@ -182,17 +175,13 @@ def test_twins_that_keep_otherwise_are_caught(twin, broken):
 # --- privacy: the probability of every transcript under two neighbours
 
 
-Grants: TypeAlias = "Callable[[Budget, str, int], bool]"
-Counts = tuple[int, ...]
-"""A statistic of every window; neighbours differ by at most 1 in each, all in one direction."""
-
 THRESHOLD = 2
 ORDER = (RUN, OTHER, OTHER, OTHER, RUN, RUN)
 WALL = WHOLE + 1
 
 
 @cache
-def at_least(value: int) -> Fraction:
+def at_least(value):
     """Return the probability that two-sided geometric noise with ratio 1/2 reaches a value."""
     if value > 0:
         return Fraction(2, 3 * 2**value)
@@ -200,14 +189,14 @@ def at_least(value: int) -> Fraction:
 
 
 @cache
-def is_exactly(value: int) -> Fraction:
+def is_exactly(value):
     """Return the probability of a value of that noise; the outermost ones hold the tails."""
     if abs(value) == REACH:
         return at_least(REACH)
     return at_least(value) - at_least(value + 1)
 
 
-def transcripts(counts: Counts, grants: Callable[[list[Seen], Budget, str, int], bool]) -> Law:
+def transcripts(counts, grants):
     """Return the probability of every transcript, refusals included.
 
     Args:
@@ -216,7 +205,7 @@ def transcripts(counts: Counts, grants: Callable[[list[Seen], Budget, str, int],
     """
     noise = range(-REACH, REACH + 1)
 
-    def turn(said: tuple[Seen, ...]) -> dict[Seen, Any]:
+    def turn(said):
         budget, at = Budget(WALL, {}), len(said)
         for one, count in zip(said, counts, strict=False):
             grants(budget, one.query, count)
@@ -227,7 +216,7 @@ def transcripts(counts: Counts, grants: Callable[[list[Seen], Budget, str, int],
         query, count = ORDER[at], counts[at]
         if not grants(budget, query, count):
             return {Seen(query, granted=False): 1}
-        rings: Any = Fraction(2, 3) if count >= THRESHOLD else Fraction(1, 3)
+        rings = Fraction(2, 3) if count >= THRESHOLD else Fraction(1, 3)
         if query == RUN:  # it rings where count + noise passes threshold + rho
             rings = np.array([at_least(THRESHOLD + rho + 1 - count) for rho in noise])
         return {Seen(query, True, rang): rings if rang else 1 - rings for rang in (False, True)}
@@ -237,13 +226,13 @@ def transcripts(counts: Counts, grants: Callable[[list[Seen], Budget, str, int],
     return found
 
 
-def by_the_filter(budget: Budget, query: str, count: int) -> bool:
+def by_the_filter(budget, query, count):
     """Ask the filter; the transcript is all it knows."""
     del count
     return budget.next(query)
 
 
-def goes_on_unasked(budget: Budget, query: str, count: int) -> bool:
+def goes_on_unasked(budget, query, count):
     """Broken twin: silence is free, so a run goes on; others may have what its alarms cost."""
     del count
     budget.judge._keepers = Keepers()
@@ -251,7 +240,7 @@ def goes_on_unasked(budget: Budget, query: str, count: int) -> bool:
     return granted or (query == RUN and budget.left > 0)
 
 
-def looks_at_counts(budget: Budget, query: str, count: int) -> bool:
+def looks_at_counts(budget, query, count):
     """Broken twin: keeps for a run only where its count is about to pass the threshold."""
     granted = budget.next(query)
     return granted or (query == OTHER and count < THRESHOLD)
@@ -268,7 +257,7 @@ NEIGHBOURS = [
 ]
 
 
-def worst_ratio(grants: Grants) -> Fraction | None:
+def worst_ratio(grants):
     """Return the largest ratio of a transcript's probabilities; ``None`` for one to none."""
     found = [ratio_of(*(transcripts(each, grants) for each in pair)) for pair in NEIGHBOURS]
     return max(each for each in found if each) if all(found) else None

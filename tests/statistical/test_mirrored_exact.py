@@ -11,21 +11,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from accountant.errors import ConfigError
-from operators.conditions.condition import Aim, Condition
+from operators.conditions.condition import Aim
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
 from stream.simulation.draws.truth import may_fire, must_fire
 from tests.statistical.condition_law import Case, condition_of, judged
 from tests.statistical.enumeration import ints
-
-if TYPE_CHECKING:
-    from operators.base import Operator
 
 SMALL = 1e-9  # what floats may add to a law that is exact but for their rounding
 FALSE, MISSED = 1 / 50, 1 / 10
@@ -38,7 +34,7 @@ PROMISES = {
 }
 
 
-def case(text: str, *bounds: int, **more: Any) -> Case:
+def case(text, *bounds, **more):
     """Return a condition and the values about its thresholds."""
     atoms = sorted({name for name in text if name.islower()})
     of = condition_of(text, dict(zip(atoms, bounds, strict=True)), **more)
@@ -107,22 +103,22 @@ def test_it_costs_what_the_mirror_image_costs(mechanism):
         assert plan == create(mechanism, asked, AIM).plan
 
 
-def unturned(mechanism: str, asked: Condition, aim: Aim) -> Operator:
+def unturned(mechanism, asked, aim):
     """Broken: misses are promised at the threshold, as if nothing had been asked."""
     return create(mechanism, asked, replace(aim, promise="misses"))
 
 
-def rates_left(mechanism: str, asked: Condition, aim: Aim) -> Operator:
+def rates_left(mechanism, asked, aim):
     """Broken: the negation is decided with the rates as they stand."""
     return Mirrored(create(mechanism, asked.negated, replace(aim, promise="misses")))
 
 
-def not_negated(mechanism: str, asked: Condition, aim: Aim) -> Operator:
+def not_negated(mechanism, asked, aim):
     """Broken: the rates are exchanged and the condition is not negated."""
     return create(mechanism, asked, mirrored(asked, aim)[1])
 
 
-def answer_left(mechanism: str, asked: Condition, aim: Aim) -> Operator:
+def answer_left(mechanism, asked, aim):
     """Broken: the negation's answer is taken for the condition's."""
     return create(mechanism, *mirrored(asked, aim))
 

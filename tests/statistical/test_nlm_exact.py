@@ -19,18 +19,18 @@ from tests.statistical.enumeration import (
     frequencies,
     ints,
 )
+from tests.support.svt import RATE
 
 THRESHOLD = 100
-RATE = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (0, 1, 5, 50), (None, Fraction(1, 1000))))
 
 
-def exceeds(sensitivity: int, cells: int = 1) -> IntegerTest:
+def exceeds(sensitivity, cells=1):
     """Return ``s > 100`` over some cells."""
-    return IntegerTest(Comparison.GT, np.full(cells, THRESHOLD, dtype=np.int64), sensitivity)
+    return IntegerTest(Comparison.GT, np.full(cells, THRESHOLD), sensitivity)
 
 
-def fires(steps: int, q: Fraction, *, strict: bool = False) -> Fraction:
+def fires(steps, q, *, strict=False):
     """Return P[s' + DLap >= 0] (or > 0), exactly, for a rational q."""
     steps -= strict
     return q**-steps / (1 + q) if steps < 0 else 1 - q ** (steps + 1) / (1 + q)

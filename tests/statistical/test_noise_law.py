@@ -7,17 +7,14 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 from operators.noise.source import KeyedNoise, NoiseSource, _layout
 from tests.statistical.enumeration import (
-    Ints,
     chi_square,
     exp_bounds,
     geometric_masses,
@@ -27,7 +24,8 @@ from tests.statistical.enumeration import (
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
-RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
+TENTH = Fraction(1, 10)
+RATES = (Fraction(1, 1000), TENTH, Fraction(693147, 10**6), Fraction(1), Fraction(5))
 DRAWS = 2_000_000
 HELD = 1e-4  # a p-value above this is accepted (seeds are fixed: the verdict never changes)
 REFUSED = 1e-9  # a broken twin must fall below this
@@ -36,21 +34,21 @@ REFUSED = 1e-9  # a broken twin must fall below this
 class ScriptedNoise(NoiseSource):
     """A source that hands out prepared bytes, so that a test chooses every random bit."""
 
-    def __init__(self, *parts: NDArray[np.generic] | bytes) -> None:
+    def __init__(self, *parts) -> None:
         """Queue the parts in order."""
         super().__init__()
         self.script = b"".join(bytes(part) for part in parts)
 
-    def _bytes(self, size: int) -> NDArray[np.uint8]:
+    def _bytes(self, size):
         assert size <= len(self.script), "the draw asked for more bits than the script holds"
         taken, self.script = self.script[:size], self.script[size:]
         return np.frombuffer(taken, dtype=np.uint8).copy()
 
 
-def exact_digit(t: Fraction) -> Callable[[int], int]:
+def exact_digit(t):
     """Return floor(2^bits / (1 + exp(t))), from the independent exponential."""
 
-    def floor(bits: int) -> int:
+    def floor(bits):
         low, high = ((Fraction(1) / (1 + bound) * (1 << bits)) for bound in reversed(exp_bounds(t)))
         assert math.floor(low) == math.floor(high)
         return math.floor(low)
@@ -120,13 +118,13 @@ def test_independent_digits_make_a_geometric(q):
     assert law(lambda i: q ** (1 << i)) != exact
 
 
-def words_for(packed: NDArray[np.integer], width: int) -> NDArray[np.uint16]:
+def words_for(packed, width):
     """Return lane words that make every lane read as the packed bits: 0 for 1, 65535 for 0."""
     bits = (packed[:, None].astype(np.int64) >> np.arange(width)) & 1
     return np.where(bits == 1, 0, 0xFFFF).astype("<u2")
 
 
-@pytest.mark.parametrize(("t", "width"), [(Fraction(1, 10), 8), (Fraction(1, 2000), 16)])
+@pytest.mark.parametrize(("t", "width"), [(TENTH, 8), (Fraction(1, 2000), 16)])
 def test_laplace_is_read_from_the_lanes_exactly(t, width):
     """Every word of lanes with either sign gives the variate it stands for; zero has no sign."""
     layout = _layout(t, signed=True)
@@ -150,7 +148,7 @@ def test_laplace_is_read_from_the_lanes_exactly(t, width):
 
 def test_enumerated_laplace_law_is_exact():
     """Summed over all words of lanes, P[z] is (1 - q) / (1 + q) q^abs(z) to 2^-180."""
-    t = Fraction(1, 10)
+    t = TENTH
     lanes = [Fraction(lane.floor(200), 1 << 200) for lane in _layout(t, signed=True).lanes]
     masses = [Fraction(0)] * 66  # |z| = 0..64, then everything beyond
     for word in range(256):
@@ -171,7 +169,7 @@ def test_enumerated_laplace_law_is_exact():
 @pytest.mark.parametrize("extension", [-1, 0, 1])
 def test_ties_are_settled_by_further_bits(extension):
     """A word equal to its threshold is decided by the next 64 bits, and those by the next."""
-    p = CertifiedProbability.digit(Fraction(1, 10))
+    p = CertifiedProbability.digit(TENTH)
     head, following, third = (p.floor(64), p.floor(128) % 2**64, p.floor(192) % 2**64)
     words = np.array([head - 1, head, head + 1], dtype="<u8")
     if extension:
@@ -185,7 +183,7 @@ def test_ties_are_settled_by_further_bits(extension):
 @pytest.mark.parametrize("below", [True, False])
 def test_lane_ties_are_settled_by_further_bits(below):
     """Lanes compare 16 bits first; when all tie, each is settled by the next 64 of its own."""
-    t = Fraction(1, 10)
+    t = TENTH
     lanes = _layout(t, signed=False).lanes
     heads = np.array([lane.floor(16) for lane in lanes], dtype="<u2")
     nexts = [lane.floor(80) % 2**64 for lane in lanes]
@@ -214,17 +212,17 @@ def test_bernoulli_compares_strictly():
     assert ScriptedNoise(words).bernoulli(thresholds).tolist() == [False, True, True, False, False]
 
 
-def reach_of(t: Fraction) -> int:
+def reach_of(t):
     """Return how far out bins are kept: beyond, one draw in a million."""
     return int(14 / t) + 2
 
 
-def laplace_p_value(drawn: Ints, t: Fraction) -> float:
+def laplace_p_value(drawn, t):
     """Return the p-value of variates against the discrete Laplace."""
     return p_value(drawn, laplace_masses(t, reach_of(t)))
 
 
-def geometric_p_value(drawn: Ints, t: Fraction) -> float:
+def geometric_p_value(drawn, t):
     """Return the p-value of variates against the geometric."""
     reach = reach_of(t)
     return chi_square(
@@ -242,20 +240,20 @@ def test_variates_follow_their_laws(t):
 
 def test_operating_system_stream_follows_the_law():
     """The released source draws the same law (one run in ten thousand million would fail)."""
-    t = Fraction(1, 10)
+    t = TENTH
     assert laplace_p_value(NoiseSource().discrete_laplace(t, DRAWS), t) > 1e-10
 
 
-def rounded_float_laplace(t: Fraction, source: np.random.Generator) -> Ints:
+def rounded_float_laplace(t, source):
     """Twin: floating-point inversion of the continuous law, rounded to integers."""
     uniform = source.random(DRAWS) - 0.5
     inverted = -np.sign(uniform) * np.log1p(-2 * abs(uniform)) / float(t)
     return np.rint(inverted).astype(np.int64)
 
 
-def late_digit_laplace(t: Fraction, source: np.random.Generator) -> Ints:
+def late_digit_laplace(t, source):
     """Twin: the lowest digit drawn with the next digit's probability."""
-    size = np.zeros(DRAWS, dtype=np.int64)
+    size = np.zeros(DRAWS, int)
     for i in range(14):
         rate = float(t) * 2 ** max(i, 1)
         size += (source.random(DRAWS) < 1 / (1 + math.exp(min(rate, 700)))).astype(np.int64) << i
@@ -264,7 +262,7 @@ def late_digit_laplace(t: Fraction, source: np.random.Generator) -> Ints:
     return np.where(nonzero, (1 + size) * source.choice([-1, 1], DRAWS), 0)
 
 
-def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> Ints:
+def signed_zero_laplace(t, source):
     """Twin: a geometric with a fair sign, so that zero is drawn for both signs."""
     sizes = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
     sizes *= source.choice([-1, 1], DRAWS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,24 +22,20 @@ from operators.noise.source import KeyedNoise
 from tests.statistical.enumeration import ONE, exp_bounds, ints, p_value
 from tests.support.normal import MARGIN, normal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
 POINTS = [Fraction(*pair) for pair in ((0, 1), (1, 3), (-7, 5), (29, 10), (-61, 10), (17, 2))]
-MU = Fraction(1, 2)
+HALF = MU = Fraction(1, 2)
 EPSILONS = [Fraction(*pair) for pair in ((0, 1), (1, 10), (1, 2), (1, 1), (2, 1))]
 
 
-def scripted(word: int, *more: int) -> NormalDraws:
+def scripted(word, *more):
     """Return one draw whose bits are known: the first 64, and what is asked for of the rest."""
     script = list(more)
     return NormalDraws(np.array([word], dtype=np.uint64), lambda: script.pop(0))
 
 
-def below(draws: NormalDraws, at: Fraction) -> bool:
+def below(draws, at):
     """Ask a single draw."""
-    return bool(draws.below(Quantiles(at, Fraction(1)), np.zeros(1, dtype=np.int64))[0])
+    return bool(draws.below(Quantiles(at, Fraction(1)), np.zeros(1, int))[0])
 
 
 @pytest.mark.parametrize("at", POINTS)
@@ -79,14 +74,14 @@ def test_far_quantiles_are_certain_at_once():
     assert draws.below(line, steps).tolist() == [False, False, True, True]
 
 
-def cells(mu: Fraction, reach: int) -> dict[int, Fraction]:
+def cells(mu, reach):
     """Return the exact law of normal noise of deviation ``1 / mu``, rounded; tails in both ends."""
-    cuts = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
+    cuts = [normal((each + HALF) * mu) for each in range(-reach, reach)]
     masses = [high - low for low, high in pairwise([Fraction(0), *cuts, Fraction(1)])]
     return dict(zip(range(-reach, reach + 1), masses, strict=True))
 
 
-def line_of(mu: Fraction) -> Quantiles:
+def line_of(mu):
     """Return where cells end."""
     return Quantiles(mu / 2, mu)
 
@@ -95,7 +90,7 @@ def line_of(mu: Fraction) -> Quantiles:
 def test_rounded_draws_change_where_cells_end(mu):
     """On either side of every end of a cell, whatever a float would have said."""
     reach = math.floor(6 / mu)
-    ends = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
+    ends = [normal((each + HALF) * mu) for each in range(-reach, reach)]
     inside = np.array([math.floor(end * ONE) - 2 for end in ends], dtype=np.uint64)
     beyond = np.array([math.floor(end * ONE) + 3 for end in ends], dtype=np.uint64)
     fails = pytest.fail
@@ -111,7 +106,7 @@ def test_the_farthest_draws_are_rounded_as_well():
     found = NormalDraws(words, lambda: 1 << 62).cells(line_of(MU)).tolist()
     drawn = [Fraction(1, 1 << 66), 1 - Fraction(3, 1 << 66)]
     for each, at in zip(found, drawn, strict=True):
-        assert normal((each - Fraction(1, 2)) * MU) < at < normal((each + Fraction(1, 2)) * MU)
+        assert normal((each - HALF) * MU) < at < normal((each + HALF) * MU)
 
 
 @pytest.mark.parametrize("upper", [False, True])
@@ -143,7 +138,7 @@ def test_frequencies_follow_the_law(mu):
     assert p_value(rounded_normal(mu * 9 / 10, 100_000, KeyedNoise(bytes(32))), masses) < 1e-6
 
 
-def told_apart(law: Mapping[int, Fraction], mu: Fraction) -> int:
+def told_apart(law, mu):
     """Count epsilons at which some event of a noisy count tells neighbours apart better than mu."""
     units = to_loss_units(mu**2 / 2)
     found = 0
@@ -159,7 +154,7 @@ def told_apart(law: Mapping[int, Fraction], mu: Fraction) -> int:
     return found
 
 
-def discrete(mu: Fraction, reach: int) -> dict[int, Fraction]:
+def discrete(mu, reach):
     """Return the discrete Gaussian's law."""
     weights = {at: exp_bounds(-((at * mu) ** 2) / 2)[0] for at in range(-reach, reach + 1)}
     total = sum(weights.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,27 +19,22 @@ from operators.panes.windows import PaneWindows
 from tests.statistical.enumeration import ints
 from tests.statistical.panes_law import law_of, mass
 from tests.support.exact import worst_ratio
+from tests.support.svt import RATE
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.statistical.panes_law import Law
-
-RATE = Fraction(1, 20)
 Q = Fraction(1, 3)
 BOX = range(-6, 10)
 LOOKS = 3
 COUNTS = (1, 0, 2)
 
 
-def windows(cells: int, threshold: int = 3, *, looks: int = LOOKS, between: int = 1) -> PaneWindows:
+def windows(cells, threshold=3, *, looks=LOOKS, between=1):
     """Return what looks at windows."""
-    test = IntegerTest(Comparison.GT, np.full(cells, threshold, dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, np.full(cells, threshold), 1)
     aim = Aim(RATE, (2,), panes=looks * between, looks=looks)
     return PaneWindows.planned(Condition.single(test), aim)
 
 
-def walked(rate: float, steps: int, at: int, reach: int = 400) -> float:
+def walked(rate, steps, at, reach=400):
     """Return how likely some sum is ``at`` or more, step by step."""
     q, sums = np.exp(-rate), np.arange(-reach, reach + 1)
     law = (1 - q) / (1 + q) * q ** np.abs(np.arange(-2 * reach, 2 * reach + 1))
@@ -75,7 +69,7 @@ def test_the_law_of_two_steps_in_rationals():
         assert float(law[0]) == pytest.approx(float(expected), rel=1e-14)
 
 
-def first_looks(counts: tuple[int, ...], *, released: bool) -> Law:
+def first_looks(counts, *, released):
     """Return the law of the look that rings first, by the code under test, noise in a box."""
     values = ints(list(product(BOX, repeat=LOOKS))).T
     decides = windows(values.shape[1])
@@ -83,7 +77,7 @@ def first_looks(counts: tuple[int, ...], *, released: bool) -> Law:
     assert fired.sum(axis=0).max() == 1  # once in a window, or not at all
     first = np.where(fired.any(axis=0), fired.argmax(axis=0), LOOKS).tolist()
 
-    def draws() -> Iterator[tuple[Fraction, object]]:
+    def draws():
         for at, look in enumerate(first):
             noisy = values[:, at].tolist()
             chances = [mass(z - n, Q) for z, n in zip(noisy, counts, strict=True)]
@@ -127,7 +121,7 @@ def test_both_errors_are_those_of_the_worst_window(looks, max_fpr):
         assert broken or rings > (max_fpr or RATE)
 
 
-def _last(rate: float, steps: int, at: int) -> float:
+def _last(rate, steps, at):
     """Return P[S >= at] of the sum of all steps."""
     return float(LaplaceSum(Fraction(rate), steps).tails(np.array([at]))[0])
 
@@ -149,7 +143,7 @@ def test_rings_are_as_frequent_as_the_law_says(between):
     test = IntegerTest(Comparison.GT, np.full(runs, 30), 1)
     aim = Aim(RATE, (6,), panes=looks * between, looks=looks)
     decides = PaneWindows.planned(Condition.single(test), aim)
-    counts = np.zeros((looks * between, 1), dtype=np.int64)
+    counts = np.zeros((looks * between, 1), int)
     counts[::between, 0] = (8, 6, 7, 8)
     whole = np.repeat(counts, runs, axis=1)
     noisy = decides.panes.release(whole, SeededSource(7))

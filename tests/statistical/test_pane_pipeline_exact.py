@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -23,18 +23,15 @@ from stream.decisions.counts import counts_of
 from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
-from tests.statistical.enumeration import GivenNoise, Ints, ints
+from tests.statistical.enumeration import GivenNoise, ints
 from tests.statistical.panes_law import mass
 from tests.support.exact import worst_ratio
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
-    from pathlib import Path
+    from collections.abc import Iterable
 
-    from accountant.costs.charges import WindowKey
-    from tests.statistical.panes_law import Law
 
 Q = Fraction(1, 3)
 BOX = range(-4, 8)
@@ -76,15 +73,15 @@ NOBODY = Person()
 
 
 def law(
-    folder: Path,
-    counts: tuple[int, ...],
+    folder,
+    counts,
     *,
-    written: tuple[str, ...] = ALARMS,
-    draws: int = 1,
-    box: range = BOX,
-    person: Person = NOBODY,
-    unit: str = "privacy_unit: event",
-) -> Law:
+    written=ALARMS,
+    draws=1,
+    box=BOX,
+    person=NOBODY,
+    unit="privacy_unit: event",
+):
     """Return the law of all decisions and released counts together, noisy panes in a box.
 
     Args:
@@ -106,7 +103,7 @@ def law(
     (panes,) = alarms.panes.values()
     noise, stored = GivenNoise((values - own).ravel()), []
 
-    def step(at: Step, key: WindowKey | None) -> None:
+    def step(at, key):
         if at is Step.AFTER_COMMIT and key is not None and key.query == panes.id:
             (row,) = ledger.noisy.between(panes.id, key.start_ms, key.end_ms)
             stored.append(decoded(row.counts, len(rooms)))
@@ -125,7 +122,7 @@ def law(
     np.testing.assert_array_equal(np.stack(stored), values[: len(counts)])
     fired = [{one["room"] for _, one in released_alarms(each)} for each in windows]
     left = [{one.group["room"]: one.count for one in count_records(each)} for each in windows]
-    found: dict[Hashable, Fraction] = defaultdict(Fraction)
+    found = defaultdict(Fraction)
     for at, room in enumerate(rooms):
         outcome = tuple(room in each for each in fired), tuple(each.get(room) for each in left)
         chances = (mass(drawn, Q) for drawn in (values - own)[:, at].tolist())
@@ -133,7 +130,7 @@ def law(
     return found
 
 
-def told_apart(folder: Path, *neighbours: dict[str, Any], **of: Any) -> Fraction | None:
+def told_apart(folder, *neighbours, **of):
     """Return the greatest ratio of the laws of two neighbours."""
     return worst_ratio(*(law(folder / str(at), **of, **each) for at, each in enumerate(neighbours)))
 
@@ -320,10 +317,10 @@ def test_counts_of_more_than_the_stored_panes_are_caught(tmp_path, monkeypatch, 
         assert (worst > Fraction(5, 2) / Q) is bool(twin)
 
 
-def _noting(draws: int) -> Callable[[GivenNoise, Fraction, int], Ints]:
+def _noting(draws):
     """Return what draws as given, and notes that all that follow are drawn as well."""
 
-    def discrete_laplace(self: GivenNoise, t: Fraction, n: int) -> Ints:
+    def discrete_laplace(self, t, n):
         """Return the next values."""
         drawn, self.values = self.values[:n], self.values[n:]
         self.rates += [t] * draws

@@ -11,7 +11,7 @@ import pytest
 from accountant.units import from_loss_units
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
-from operators.panes import LaplaceSum, PaneQuestion, Panes, Tree
+from operators.panes import LaplaceSum, Panes, Tree
 from tests.statistical.enumeration import GivenNoise, bernoulli_chi_square, ints
 from tests.statistical.panes_law import (
     BOX,
@@ -38,7 +38,7 @@ WINDOWS = (
 """HOP of two panes, a window of three with two thresholds, and every pane alone."""
 
 
-def questions(sensitivity: int = 1) -> list[PaneQuestion]:
+def questions(sensitivity=1):
     """Return what ``WINDOWS`` ask."""
     return [
         asked(2, sensitivity=sensitivity),

@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -36,13 +36,9 @@ from tests.support.scored import UNITS, scored
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
-    from pathlib import Path
 
-    from operators.base import Operator
-    from operators.conditions.score import Score
     from stream.model.alarm import Alarm as Configured
-    from stream.model.alarms import Alarms
-    from tests.statistical.enumeration import Floats, Ints
+    from tests.statistical.enumeration import Ints
 
 
 Row = tuple[str, int]
@@ -56,17 +52,17 @@ CELLS = {"event": 1, "user": 2}
 LEVELS = '{levels: {first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}}'
 
 
-def number(rows: list[Row], kind: str = "abc") -> int:
+def number(rows, kind="abc"):
     """Count the rows of some kinds."""
     return sum(each in kind for each, _ in rows)
 
 
-def total(rows: list[Row], kind: str = "abc") -> int:
+def total(rows, kind="abc"):
     """Add up x over the rows of some kinds."""
     return sum(x for each, x in rows if each in kind)
 
 
-def above(rows: list[Row], bound: float) -> int:
+def above(rows, bound):
     """Count values above a bound."""
     return sum(x > bound for _, x in rows)
 
@@ -158,11 +154,11 @@ class World:
 
 
 @cache
-def worlds(unit: str) -> list[World]:
+def worlds(unit):
     """Return random worlds; rooms of all sizes, with all values and kinds."""
     source = random.Random(unit)
 
-    def some(most: int) -> list[Row]:
+    def some(most):
         kinds, low = source.choice(["abc", "ab", "a", "b"]), source.choice([0, 0, 2, 4])
         return [
             (source.choice(kinds), source.randint(low, 4) if source.random() < 0.8 else 0)
@@ -187,23 +183,23 @@ class Counted:
     statistics: Ints
     charged: Fraction
 
-    def scores(self, score: Score) -> Ints:
+    def scores(self, score):
         """Return the scores of all rooms, shape (pairs, 2, rooms)."""
         flat = self.statistics.transpose(2, 0, 1, 3)
         return score.of(0, flat.reshape(len(flat), -1)).reshape(flat.shape[1:])
 
-    def laws(self, operator: Operator) -> Floats:
+    def laws(self, operator):
         """Return how likely each room fires, of the same shape."""
         flat = self.statistics.transpose(2, 0, 1, 3)
         found = operator.chances(0, flat.reshape(len(flat), -1))
         return found.reshape(flat.shape[1:])
 
 
-def replayed_windows(alarms: Alarms, path: Path) -> tuple[list[Ints], list[int], int]:
+def replayed_windows(alarms, path):
     """Replay a file; return each window's statistics and its price, and what the unit lost."""
     seen = []
 
-    def noted(*of: Any) -> Ints:
+    def noted(*of):
         seen.append(statistics_of(*of))
         return seen[-1]
 
@@ -216,7 +212,7 @@ def replayed_windows(alarms: Alarms, path: Path) -> tuple[list[Ints], list[int],
     return seen, prices, scope.spent_units
 
 
-def count(folder: Path, name: str, unit: str) -> Counted:
+def count(folder, name, unit):
     """Replay all worlds of an alarm, decided by ``tslm``."""
     alarm = ALARMS[name]
     rooms = [f"w{pair}{side}{at}" for pair in range(PAIRS) for side in "ab" for at in range(ROOMS)]
@@ -230,15 +226,13 @@ def count(folder: Path, name: str, unit: str) -> Counted:
 
 
 @pytest.fixture(scope="module", params=list(product(ALARMS, CELLS)), ids=" ".join)
-def counted(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, str, Counted]:
+def counted(request, tmp_path_factory):
     """Every alarm under both units."""
     name, unit = request.param
     return name, unit, count(tmp_path_factory.mktemp("worlds"), name, unit)
 
 
-def lines_of(unit: str) -> list[str]:
+def lines_of(unit):
     """Return all events; a person's lie behind those of others, in two rooms of three at most."""
     found, second = [], 0
     for pair, world in enumerate(worlds(unit)):
@@ -253,7 +247,7 @@ def lines_of(unit: str) -> list[str]:
     return found
 
 
-def operator_of(folder: Path, name: str, unit: str, *lines: str) -> tuple[Configured, Operator]:
+def operator_of(folder, name, unit, *lines):
     """Return another mechanism's query and operator, of one room."""
     alarm = ALARMS[name]
     given = scored(folder, alarm.having, f"tolerance: {alarm.tolerance}", *lines, unit=unit)
@@ -261,7 +255,7 @@ def operator_of(folder: Path, name: str, unit: str, *lines: str) -> tuple[Config
     return query, create(query.mechanism, query.condition, query.aim)
 
 
-def rates(name: str, unit: str, laws: Floats) -> tuple[float, float]:
+def rates(name, unit, laws):
     """Return the most misses and false alarms of rooms without the privacy unit."""
     alarm, missed, rang = ALARMS[name], [0.0], [0.0]
     for world, law in zip(worlds(unit), laws[:, 1], strict=True):

@@ -5,12 +5,10 @@ probability at most ``max_fnr``. Loss: for up to three cells, every outcome with
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -29,13 +27,12 @@ from tests.statistical.chain_law import (
     laplace,
     worst_walk,
 )
-from tests.statistical.enumeration import Floats, Ints, ints
+from tests.statistical.enumeration import ints
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 COARSE = Grid(first=Fraction(1, 6))
 FINE = Grid(first=Fraction(1, 6), refinement=3)
 SLACK = 1e-12
-Rule: TypeAlias = Callable[[int, Ints, Ints], int]
 PROMISES = [
     (COARSE, 3, BETA, BETA),
     (COARSE, 2, BETA, BETA),
@@ -47,27 +44,25 @@ PROMISES = [
 
 
 @cache
-def ladder(
-    grid: Grid = COARSE, steps: int = 3, beta: Fraction = BETA, alpha: Fraction = BETA
-) -> Ladder:
+def ladder(grid=COARSE, steps=3, beta=BETA, alpha=BETA):
     """Plan the levels for k = ``steps``."""
     return Ladder.planned(steps, alpha, beta, grid)
 
 
-def below(of: Ladder) -> Side:
+def below(of):
     """Return the boundaries that a true alarm must not pass."""
     rates = tuple(map(float, of.below.levels))
     return Side(rates, of.low, of.high, float(of.below.drop))
 
 
-def above(of: Ladder) -> Side:
+def above(of):
     """Return the mirrored boundaries that noise at s' = -k must not pass."""
     rates = tuple(map(float, of.below.levels))
     saved = tuple(shift + 1 - of.steps for shift in of.low)
     return Side(rates, of.above.shifts, saved, float(of.above.drop))
 
 
-def marginal_shift(t: float, share: float) -> int:
+def marginal_shift(t, share):
     """Return the least shift that discrete Laplace noise passes with at most ``share``."""
     return max(0, math.ceil(-math.log(share * (1 + math.exp(-t))) / t - 1e-12) - 1)
 
@@ -150,13 +145,13 @@ STATISTICS = range(-5, 3)
 
 
 @cache
-def dppwlm(of: Ladder) -> Dppwlm:
+def dppwlm(of):
     """Return the mechanism of a ladder."""
-    test = IntegerTest(Comparison.GT, np.zeros(1, dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, np.zeros(1, int), 1)
     return replace(Dppwlm.planned(test, Promise(BETA, 1)), ladder=of)
 
 
-def one_cell(of: Ladder, statistic: int) -> tuple[Floats, dict[int, Floats]]:
+def one_cell(of, statistic):
     """Return the law of the first value x read, and of (fired and stopped) given x and the choice.
 
     Args:
@@ -187,17 +182,17 @@ def one_cell(of: Ladder, statistic: int) -> tuple[Floats, dict[int, Floats]]:
     }
 
 
-def jumpy(_level: int, read: Ints, _counts: Ints) -> int:
+def jumpy(_level, read, _counts):
     """Choose the next level by the parity of what was read: any rule must be sound."""
     return 1 + int(read.sum()) % 2
 
 
 @cache
-def choices(of: Ladder, rule: Rule, undecided: int, decided: int) -> Ints:
+def choices(of, rule, undecided, decided):
     """Return the level chosen after the first, for every tuple of undecided values."""
     counts = ints([decided, 0, 0])
     values = range(-of.low[0], of.high[0])
-    chosen = np.zeros((len(values),) * undecided, dtype=np.int64)
+    chosen = np.zeros((len(values),) * undecided, int)
     for at in product(range(len(values)), repeat=undecided):
         if list(at) == sorted(at):
             read = ints([values[i] for i in at])
@@ -209,7 +204,7 @@ def choices(of: Ladder, rule: Rule, undecided: int, decided: int) -> Ints:
 
 
 @cache
-def outcomes(of: Ladder, rule: Rule, statistics: tuple[int, ...]) -> Floats:
+def outcomes(of, rule, statistics):
     """Return the joint law of what every cell answers and pays, shape (6,) * cells.
 
     Per cell: dropped or fired at level 0, at level 1, at level 2.
@@ -236,7 +231,7 @@ def outcomes(of: Ladder, rule: Rule, statistics: tuple[int, ...]) -> Floats:
     return law
 
 
-def excess_loss(of: Ladder, rule: Rule, cells: int, charged: Floats) -> float:
+def excess_loss(of, rule, cells, charged):
     """Return how far the loss of some outcome exceeds what the cells that move are charged.
 
     The first cell moves, alone or with the second of two.
@@ -253,7 +248,7 @@ def excess_loss(of: Ladder, rule: Rule, cells: int, charged: Floats) -> float:
     return worst
 
 
-def charges(of: Ladder) -> Floats:
+def charges(of):
     """Return epsilon per outcome of a cell."""
     return np.repeat(np.array(of.units) / 1e12, 2)
 

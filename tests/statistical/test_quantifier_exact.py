@@ -7,7 +7,6 @@ trees of ``test_score_exact`` and ``test_score_mechanisms_exact``.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,21 +17,18 @@ from operators.conditions.score import score_of
 from operators.registry import ALL, create, price
 from tests.statistical.condition_law import BETA, broken, condition_of, groups_of, loss
 
-if TYPE_CHECKING:
-    from tests.statistical.enumeration import Bools, Ints
 
-
-def summed(steps: Ints, _present: Bools) -> Ints:
+def summed(steps, _present):
     """Twin: the score added up over the groups."""
     return np.asarray(steps.sum(axis=1))
 
 
-def found_in_data(steps: Ints, present: Bools) -> Ints:
+def found_in_data(steps, present):
     """Twin: the j-th smallest over the groups that are there: EVERY room that has anybody."""
     return np.asarray(np.where(present, steps, 99).min(axis=1))
 
 
-def half_of_those(steps: Ints, present: Bools) -> Ints:
+def half_of_those(steps, present):
     """Twin: half of the groups that are there, whichever they are."""
     ranked = -np.sort(-np.where(present, steps, -99), axis=1)
     asked = np.maximum(-(-present.sum(axis=1) // 2), 1) - 1
@@ -55,7 +51,6 @@ def test_scores_of_groups_that_data_choose_are_caught(
     assert "step" in broken(case, read, 1)
     operator = create("tslm", each, aim)
     law = operator.chances(0, read(case.data)[None] + 5)
-    assert law is not None
     assert price("tslm", case.condition, aim).epsilon == operator.plan.epsilon
     assert loss(case, law.reshape(case.shape)) > 1.9 * float(operator.plan.epsilon)
 

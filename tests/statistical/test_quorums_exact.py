@@ -9,7 +9,6 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,13 +16,8 @@ import pytest
 from operators.conditions.comparison import Comparison
 from operators.registry import create
 from stream.simulation.draws.truth import may_fire
-from tests.statistical.enumeration import Floats, Ints, ints
+from tests.statistical.enumeration import ints
 from tests.support.scored import scored
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.alarm import Alarm
 
 BETA = ALPHA = 0.05
 CLOSE = 1e-9
@@ -50,14 +44,14 @@ MANY = tuple(product((0, 1, 2, 5, 12, 33, 60), repeat=3))
 """How many values are 1, 2 and 3; the first of them: none."""
 
 
-def asked(folder: Path, aggregate: str, comparison: Comparison, tolerance: int, cap: int) -> Alarm:
+def asked(folder, aggregate, comparison, tolerance, cap):
     """Return the alarm, from its configuration."""
     lines = f"mechanism: {{tslm: {{max_fpr: {ALPHA}}}}}", f"tolerance: {tolerance}"
     unit = "event" if cap == 1 else "user"
     return scored(folder, f"{aggregate} {comparison} 2", *lines, unit=unit).by_name["one"]
 
 
-def statistics(query: Alarm) -> Ints:
+def statistics(query):
     """Return what all data count to, by definition, shape (statistics, data)."""
     return ints(
         [
@@ -67,15 +61,13 @@ def statistics(query: Alarm) -> Ints:
     )
 
 
-def chances(query: Alarm, **changes: object) -> Floats:
+def chances(query, **changes):
     """Return how likely a cell fires, for all data, by what is decided of the condition."""
-    condition = replace(query.condition, **changes)  # type: ignore[arg-type]  # of a condition
+    condition = replace(query.condition, **changes)
     aim = query.aim
     if changes:  # a literal like all others
         aim = aim.widened((max(aim.tolerances),) * len(aim.tolerances))
-    found = create(query.mechanism, condition, aim).chances(0, statistics(query))
-    assert found is not None
-    return found
+    return create(query.mechanism, condition, aim).chances(0, statistics(query))
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)

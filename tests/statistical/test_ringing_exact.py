@@ -10,7 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -43,17 +42,13 @@ from operators.single.tslm import Tslm
 from operators.svt.mechanism import Svt
 from tests.statistical.chain_law import ladder_law, laplace
 from tests.statistical.deciders_law import enumerated, rows_of
-from tests.statistical.enumeration import ONE, Floats, Ints, bernoulli_chi_square, ints
+from tests.statistical.enumeration import ONE, bernoulli_chi_square, ints
 from tests.statistical.formula_cases import BETWEEN, THREE, aim_of
 from tests.statistical.formula_law import FormulaLaw, condition_of
 from tests.statistical.svt_law import law as transcripts
 from tests.statistical.svt_law import run_of, terms
+from tests.support.formulas import BETA
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-
-BETA = Fraction(1, 20)
 STEPS = np.arange(-9, 6)
 CLOSE = 1e-9
 GRIDS = {
@@ -64,18 +59,18 @@ GRIDS = {
 
 
 @cache
-def ladder(name: str) -> Ladder:
+def ladder(name):
     """Plan the levels of a grid."""
     grid, steps, beta, alpha = GRIDS[name]
     return Ladder.planned(steps, alpha, beta, grid)
 
 
-def on_a_lattice(of: Ladder, step: int, levels: Sequence[int] = ()) -> float:
+def on_a_lattice(of, step, levels=()):
     """Return how likely a cell rings that reads these levels, by sums over the noise itself."""
     return sum(rings for rings, _ in ladder_law(of, step, levels))
 
 
-def worst_gap(chances: Callable[[Ints], Floats], of: Ladder) -> float:
+def worst_gap(chances, of):
     """Return how far a law is from the lattice's at any of the steps, all levels being read."""
     exact = [on_a_lattice(of, step) for step in STEPS.tolist()]
     return float(np.abs(chances(STEPS) - exact).max())
@@ -98,7 +93,7 @@ def test_broken_twins_of_the_recursion_are_caught(monkeypatch):
     whole = mixtures.ring_chance
 
     def afresh(*args, **_):
-        return whole(*args, fresh=True)  # type: ignore[arg-type]  # as called
+        return whole(*args, fresh=True)
 
     with monkeypatch.context() as patch:
         patch.setattr("operators.single.ladder.ring_chance", afresh)
@@ -146,7 +141,7 @@ def test_the_law_is_that_of_draws():
     for planned in (Ppwlm, Dppwlm):
         operator = planned.planned(test, Promise(BETA, 9))
         levels = range(len(operator.ladder.units) - 1)
-        none = np.zeros(len(levels) + 1, dtype=np.int64)
+        none = np.zeros(len(levels) + 1, int)
         for value in (-500, -3, 0, 40):  # a cell alone goes on to the next level
             read = np.array([value])
             assert [operator.following(at, read, none) for at in levels] == [
@@ -203,7 +198,6 @@ def test_a_walk_of_one_channel_rings_as_it_is_walked(kind):
     twin = walk_chances(
         condition.formula, operator.scales, 0, statistics, [operator.scales[0].last]
     )
-    assert twin is not None
     assert np.abs(twin - exact).max() > 1e-3
 
 
@@ -249,7 +243,6 @@ def test_deciders_ring_as_they_decide(band):
         data, references = (1,) * size, np.array([10])
         rows = rows_of(band, data, 10)
         chances = band.chances(rows, references)
-        assert chances is not None
         (said,) = chances
         if isinstance(band, LaplaceBand | RaceBand):
             assert said == pytest.approx(1 - enumerated(band, data, 10, 60), abs=1e-6)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -12,15 +10,12 @@ from operators.conditions.score import score_of
 from operators.conditions.syntax import fold
 from operators.single.tslm import theoretical_limit
 from tests.statistical.condition_law import BETA, CASES, GROUPS, Case, broken, condition_of
-from tests.statistical.enumeration import Ints, ints
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from tests.statistical.enumeration import ints
 
 SHARED = "(a AND NOT b) OR c"  # of one count: above 100 and below 50, or above 200
 
 
-def counts(text: str, thresholds: dict[str, int], tolerances: tuple[int, ...]) -> Case:
+def counts(text, thresholds, tolerances):
     """Return a condition over one count."""
     condition = condition_of(text, thresholds, places=dict.fromkeys(thresholds, 0))
     return Case(condition, tolerances, -10, 260)
@@ -91,10 +86,10 @@ def test_what_is_written_without_need_costs_nothing():
     assert (score.steps, score.decisive) == (9, "a")
 
 
-def plain(case: Case, data: Ints, lower: Mapping[str, int] | None = None) -> Ints:
+def plain(case, data, lower=None):
     """Return AND as the least and OR as the largest step count, as they are written."""
 
-    def steps(one: str) -> Ints:
+    def steps(one):
         test = case.condition.test(one).at(np.zeros(data.shape[1], np.intp))
         own = test.quantise(data[case.condition.atoms[atom_of(one)].statistic])
         return own - (lower or {}).get(one, 0)
@@ -102,7 +97,7 @@ def plain(case: Case, data: Ints, lower: Mapping[str, int] | None = None) -> Int
     return folded(case, steps)
 
 
-def folded(case: Case, leaf: Callable[[str], Ints]) -> Ints:
+def folded(case, leaf):
     """Fold a condition's literals."""
     return fold(
         case.condition.formula.monotone, leaf, lambda p: np.min(p, 0), lambda p: np.max(p, 0)

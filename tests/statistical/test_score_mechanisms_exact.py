@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.base import Promise
-from operators.conditions.condition import Aim, Condition
+from operators.conditions.condition import Aim
 from operators.conditions.score import score_of
 from operators.registry import create, mechanism_of, price
 from operators.single.tslm import Tslm
@@ -46,12 +45,12 @@ OF_EVERY = {"ppwlm": 6, "dppwlm": 6, "svt": 6}
 TURNED = {"max_fpr": BETA, "promise": "false_alarms"}
 
 
-def condition(text: str, threshold: int = 20, **more: Any) -> Condition:
+def condition(text, threshold=20, **more):
     """Return a condition over counts, each atom on one of its own."""
     return condition_of(text, dict.fromkeys(SIX, threshold), **more)
 
 
-def eps(terms: SvtPlan) -> float:
+def eps(terms):
     """Return what a run costs."""
     return terms.epsilon_units / UNITS_PER_EPSILON
 
@@ -237,7 +236,7 @@ def test_a_guard_asks_for_a_quorum(sensitivity, tolerance, promise):
     both = {"sensitivities": (sensitivity, sensitivity)}
     plain = condition_of("a AND g", {"a": 0, "g": 1}, **both)
     guarded = replace(plain, guards=frozenset("g"))
-    aim = Aim(BETA, (tolerance, 0), max_fpr=BETA, promise=promise)  # type: ignore[arg-type]
+    aim = Aim(BETA, (tolerance, 0), max_fpr=BETA, promise=promise)
     steps = plain.test("a").steps(tolerance)
     counts = np.arange(3 * (steps + 1) * sensitivity)
     sure = np.full_like(counts, 0 if promise == "misses" else counts.size)  # as an empty cell is

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -23,33 +22,25 @@ from operators.panes.mechanism import Panes
 from operators.registry import OFFERED, create
 from operators.single import severity
 from operators.single.tslm import Tslm, step_up, theoretical_limit
-from tests.statistical.enumeration import Words, ints
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from operators.single.severity import SeverityLevels
+from tests.statistical.enumeration import ints
 
 ONE = 1 << 64
 TENTH, FINE = Fraction(1, 10), Fraction(1, 1000)
-Masses = tuple[int, ...]
-Written = tuple[int, Fraction, Fraction, int]  # distance, max_fnr, max_fpr, tolerance
+# Levels below: distance, max_fnr, max_fpr, tolerance.
 
 TWENTIETH = Fraction(1, 20)
 APART = ((0, TENTH, TWENTIETH, 5), (2, FINE, TWENTIETH, 12))
 """The nested price of 100 (u 5, beta .1) and 102 (u 12, beta .001) is far above both alone."""
 LEVELS = (
     (1, APART),
-    (1, ((0, Fraction(1, 20), Fraction(1, 20), 5), (20, Fraction(1, 20), Fraction(1, 20), 5))),
+    (1, ((0, TWENTIETH, TWENTIETH, 5), (20, TWENTIETH, TWENTIETH, 5))),
     (1, ((0, FINE, TENTH, 2), (3, TENTH, FINE, 9), (900, Fraction(2, 5), Fraction(1, 2), 3))),
     (10, ((0, TENTH, TENTH, 20), (25, FINE, TENTH, 30), (39, TENTH, Fraction(1, 10**9), 60))),
-    (3, ((0, Fraction(9, 10), Fraction(1, 20), 4), (7, Fraction(1, 10**9), FINE, 6))),
+    (3, ((0, Fraction(9, 10), TWENTIETH, 4), (7, Fraction(1, 10**9), FINE, 6))),
 )
 
 
-def asked(
-    sensitivity: int, levels: Sequence[Written], comparison: Comparison = Comparison.GT
-) -> tuple[Condition, Aim]:
+def asked(sensitivity, levels, comparison=Comparison.GT):
     """Return condition and aim of levels above 100, or below it."""
     test = IntegerTest(comparison, np.array([100]), sensitivity)
     named = [
@@ -59,25 +50,25 @@ def asked(
     return Condition.single(test), Aim(TENTH, (5,), severities=tuple(named))
 
 
-def planned(*of: Any, gaussian: bool = False) -> SeverityLevels:
+def planned(*of, gaussian=False):
     """Return the operator of some levels."""
     condition, aim = asked(*of)
     return create("tslm", condition, replace(aim, gaussian=gaussian))
 
 
-def masses(cuts: Words) -> list[Masses]:
+def masses(cuts):
     """Return the exact law of the highest level, none first, in units of 2^-64, by column."""
     bounds = [[ONE, *column, 0] for column in cuts.T.tolist()]
     return [tuple(a - b for a, b in pairwise(one)) for one in bounds]
 
 
-def law(operator: SeverityLevels, steps: range) -> list[Masses]:
+def law(operator, steps):
     """Return the law at so many steps of the first level."""
     at = ints(steps) - operator.offsets[:, [0]]
     return masses(operator.law.cuts(at))
 
 
-def worst(pairs: Iterator[tuple[Masses, Masses]]) -> Fraction | None:
+def worst(pairs):
     """Return the largest ratio of any set of outcomes, either way; ``None`` for an infinite one."""
     found = Fraction(1)
     for one, other in pairs:
@@ -92,17 +83,17 @@ def worst(pairs: Iterator[tuple[Masses, Masses]]) -> Fraction | None:
     return found
 
 
-def neighbours(found: list[Masses]) -> Iterator[tuple[Masses, Masses]]:
+def neighbours(found):
     """Yield what lies one step apart."""
     return pairwise(found)
 
 
-def odds(operator: SeverityLevels) -> Fraction:
+def odds(operator):
     """Return exp(epsilon), rounded down."""
     return Fraction(1 << 300, exp_neg_bounds(operator.plan.epsilon, 300)[1])
 
 
-def reach(operator: SeverityLevels) -> list[range]:
+def reach(operator):
     """Return the steps at which anything changes."""
     far = max(table.size for table, _ in operator.law.tables) + 2
     return [range(at - far, at + far) for at in operator.offsets[:, 0].tolist()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,13 +16,6 @@ from stream.decisions.release import alarm_records
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from tests.statistical.enumeration import Ints
-
 ROOMS = ("hall", "lab", "attic")
 LEVELS = "2\n    severity: {warning: 3, critical: {threshold: 8, max_fnr: 0.01}}"
 COUNTS = (4, 0, 9)
@@ -33,21 +25,19 @@ USER = (
 )
 
 
-def written(mechanism: str = "tslm") -> str:
+def written(mechanism="tslm"):
     """Return an alarm with two levels, of a window a minute."""
     window = "TUMBLE(ts, INTERVAL '1' MINUTE)"
     return alarm("full", window, "COUNT(*) > SEVERITY", tolerance=LEVELS, mechanism=mechanism)
 
 
-def laws(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, unit: str, person: tuple[int, ...], times: int
-) -> tuple[list[NDArray[Any]], Fraction, int]:
+def laws(folder, monkeypatch, unit, person, times):
     """Return the exact law of every cell of every window, what one cost, and all that was spent."""
     alarms = configured(folder, written(), rooms=ROOMS, unit=unit)
     found = []
     drawn = severity._Curves.reached
 
-    def recorded(self: Any, steps: Ints, noise: Any) -> Ints:
+    def recorded(self, steps, noise):
         found.append(self.cuts(steps).astype(object))
         return drawn(self, steps, noise)
 
@@ -66,7 +56,7 @@ def laws(
     )
 
 
-def worst(there: list[NDArray[Any]], absent: list[NDArray[Any]]) -> tuple[Fraction, int]:
+def worst(there, absent):
     """Return the largest ratio of an outcome of a cell, and how many cells have another law."""
     found, moved = Fraction(1), 0
     for one, other in zip(there, absent, strict=True):

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tests.statistical.svt_law import (
     AT,
-    Run,
-    Steps,
     exponential,
     geometric,
     law,
@@ -22,26 +19,20 @@ from tests.statistical.svt_law import (
 )
 from tests.support.exact import excess, losses
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
-    from operators.svt.terms import SvtPlan
-    from tests.statistical.enumeration import Floats
-
-
-def moved(steps: Steps, moves: Steps) -> Steps:
+def moved(steps, moves):
     """Return the step counts of a neighbour."""
     return tuple(map(sum, zip(steps, moves, strict=True)))
 
 
-def moves_of(cells: int, *, monotone: bool) -> list[Steps]:
+def moves_of(cells, *, monotone):
     """Return how a neighbour may move the step counts of so many cells."""
     if monotone:
         return [*product((0, 1), repeat=cells), *product((0, -1), repeat=cells)]
     return list(product((-1, 0, 1), repeat=cells))
 
 
-def worst(run: Run, patterns: Iterable[Steps], *, monotone: bool | None = None) -> float:
+def worst(run, patterns, *, monotone=None):
     """Return by how much the worst transcript of all neighbours loses more than its charge."""
     one_way = run.plan.monotone if monotone is None else monotone
     return max(
@@ -60,7 +51,7 @@ PLANS = [
 ]
 
 
-def name_of(plan: SvtPlan) -> str:
+def name_of(plan):
     """Return a short name of a plan."""
     kind = "monotone" if plan.monotone else "any"
     side = "one" if plan.one_sided else "two"
@@ -93,11 +84,11 @@ PLAIN = terms(2)
 RATE = float(PLAIN.query_rate)
 
 
-def published(plan: SvtPlan, *, gap: bool) -> Callable[[int], Mapping[int, Floats]]:
+def published(plan, *, gap):
     """Return the law of an alarm's distance to the noisy threshold, or to the public one."""
     rate = float(plan.query_rate)
 
-    def of(step: int) -> Mapping[int, Floats]:
+    def of(step):
         needed, found = AT - step, {}
         for number in range(-2, 8):
             drawn = number + needed if gap else np.full_like(AT, number - step)

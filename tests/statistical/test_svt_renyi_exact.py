@@ -28,7 +28,7 @@ ORDERS = (1.5, 2.0, 8.0)
 PATTERNS = ((4, -1), (0, 0), (1, 3), (-2, 2))
 
 
-def divergence(ours: Floats, theirs: Floats, order: float) -> float:
+def divergence(ours, theirs, order):
     """Renyi divergence of two laws on the same outcomes."""
     seen = ours > 0
     if (theirs[seen] == 0).any():
@@ -37,11 +37,11 @@ def divergence(ours: Floats, theirs: Floats, order: float) -> float:
     return float(np.logaddexp.reduce(logs)) / (order - 1)
 
 
-def laplace_ring(plan: SvtPlan) -> Ring:
+def laplace_ring(plan):
     """Return the chance that a step count rings by discrete Laplace questions of the same rate."""
     rate = float(plan.query_rate)
 
-    def ring(step: int) -> Floats:
+    def ring(step):
         needed = AT - step
         tail = np.exp(-rate * np.maximum(needed, 1 - needed)) / (1 + math.exp(-rate))
         return np.where(needed > 0, np.exp(-rate * needed) / (1 + math.exp(-rate)), 1 - tail)
@@ -49,18 +49,18 @@ def laplace_ring(plan: SvtPlan) -> Ring:
     return ring
 
 
-def gaussian_ring(variance: float) -> Ring:
+def gaussian_ring(variance):
     """Return it for discrete Gaussian questions."""
     masses = np.exp(-(np.arange(-900, 901) ** 2) / (2 * variance))
     tails = np.cumsum(masses[::-1])[::-1] / masses.sum()
 
-    def ring(step: int) -> Floats:
+    def ring(step):
         return np.asarray(tails[np.clip(AT - step + 900, 0, 1800)])
 
     return ring
 
 
-def worst(plan: SvtPlan, ring: Ring | None, order: float) -> float:
+def worst(plan, ring, order):
     """Return the largest divergence over the patterns and all their neighbours."""
     found, run = 0.0, run_of(plan, **({"ring": ring} if ring else {}))
     for steps, moves in product(PATTERNS, moves_of(2, monotone=plan.monotone)):

@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,38 +15,31 @@ from accountant.units import to_loss_units
 from operators.noise.source import KeyedNoise
 from operators.svt.difference import OneSided, TwoSided
 from operators.svt.run import RunState, ask, open_run
-from tests.statistical.enumeration import GivenNoise, Words, chi_square, ints
+from tests.statistical.enumeration import GivenNoise, chi_square, ints
 from tests.statistical.svt_law import (
     AT,
     REACH,
-    Run,
-    Steps,
     exponential,
     law,
     run_of,
     terms,
 )
 
-if TYPE_CHECKING:
-    from operators.svt.terms import SvtPlan
-
 
 class Given(GivenNoise):
     """Chosen noise: the threshold's, then that of every question; and keys, of every round."""
 
-    def __init__(self, drawn: list[int], keys: list[int] | None = None) -> None:
+    def __init__(self, drawn, keys=None) -> None:
         """Take the noise in the order of drawing."""
         super().__init__(ints(drawn))
         self.keys = keys
 
-    def uint64(self, n: int) -> Words:
+    def uint64(self, n):
         """Return the first keys; in order of place where there are none."""
         return np.array(self.keys[:n] if self.keys else range(n), dtype=np.uint64)
 
 
-def outcomes(
-    run: Run, steps: Steps, orders: tuple[Steps, ...] = ()
-) -> dict[tuple[Steps, int], float]:
+def outcomes(run, steps, orders=()):
     """Return the law of which cells ring and how many were asked."""
     found = defaultdict(float)
     for said, mass in law(run, steps, orders).items():
@@ -83,9 +75,7 @@ def test_every_noise_is_answered_as_defined(alarms, monotone, one_sided):
         assert found[outcome] == pytest.approx(mass, abs=3 * math.exp(-4 * far))
 
 
-def simulated(
-    plan: SvtPlan, steps: list[int], drawn: list[int], keys: list[int]
-) -> tuple[set[int], set[int], int]:
+def simulated(plan, steps, drawn, keys):
     """Ask one question after the other, as the definition has it; return rang, asked, left."""
     noise, left = iter(drawn), plan.alarms
     threshold = next(noise)
@@ -147,7 +137,7 @@ def test_stored_run_goes_on_with_its_threshold():
     assert answers[0] == answers[1]
 
 
-def frequencies(plan: SvtPlan, steps: Steps, runs: int, key: bytes) -> dict[tuple[Steps, int], int]:
+def frequencies(plan, steps, runs, key):
     """Return how often each outcome came."""
     noise = KeyedNoise(key)
     counts = defaultdict(int)

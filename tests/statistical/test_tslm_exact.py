@@ -1,7 +1,6 @@
 """TSLM by exact enumeration (no sampling), then by frequencies; broken twins must be caught."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -20,8 +19,6 @@ from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm, extremal_table, theoretical_limit
 from tests.statistical.enumeration import (
     ONE,
-    Ints,
-    Words,
     bernoulli_chi_square,
     exp_bounds,
     frequencies,
@@ -35,9 +32,6 @@ from tests.support.yardstick import steps
 THRESHOLD = 100
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(1, 10))
 FALSE_ALARMS = (None, Fraction(1, 5), Fraction(1, 1000))
-Law = Callable[[Ints], Words]
-Planner = Callable[[IntegerTest, Promise], Tslm]
-Case = tuple[int, int, Fraction, Fraction | None]
 PAPER = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (1, 5, 50), RATES, FALSE_ALARMS))
 GAUSSIAN_CASES = [
@@ -50,7 +44,7 @@ GAUSSIAN_CASES = [
 ]
 
 
-def name_of(case: Case) -> str:
+def name_of(case):
     """Return a case in words."""
     return "D{}-u{}-beta{}-alpha{}".format(*case).replace("/", "_")
 
@@ -59,30 +53,30 @@ CASE = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
 def planned(
-    sensitivity: int,
-    tolerance: int,
-    beta: Fraction = PAPER,
-    alpha: Fraction | None = None,
-    comparison: Comparison = Comparison.GT,
+    sensitivity,
+    tolerance,
+    beta=PAPER,
+    alpha=None,
+    comparison=Comparison.GT,
     *,
-    planner: Planner = Tslm.planned,
-) -> Tslm:
+    planner=Tslm.planned,
+):
     """Plan one cell with threshold 100."""
     test = IntegerTest(comparison, ints([THRESHOLD]), sensitivity)
     return planner(test, Promise(beta, tolerance, alpha))
 
 
-def law_of(tslm: Tslm) -> Law:
+def law_of(tslm):
     """Return P[fire | s] in units of 2^-64, for raw statistics s."""
     return lambda statistics: over(tslm, statistics.size).law(statistics)
 
 
-def fires(tslm: Tslm, statistic: int) -> Fraction:
+def fires(tslm, statistic):
     """Return P[fire | s] exactly."""
     return Fraction(int(law_of(tslm)(ints([statistic]))[0]), ONE)
 
 
-def every_statistic(tslm: Tslm) -> Ints:
+def every_statistic(tslm):
     """Return the raw statistics of the whole table and of the constant parts beyond both ends."""
     sensitivity = tslm.test.sensitivity
     lowest = THRESHOLD + 1 + (tslm.lowest - 3) * sensitivity
@@ -90,7 +84,7 @@ def every_statistic(tslm: Tslm) -> Ints:
     return np.arange(lowest, highest)
 
 
-def first_true(comparison: Comparison, away: int = 0) -> int:
+def first_true(comparison, away=0):
     """Return the statistic ``away`` units into the false side, counted from the first true one."""
     return {
         Comparison.GT: THRESHOLD + 1 - away,
@@ -302,7 +296,7 @@ def test_frequencies_follow_the_table(tslm, statistics, twins):
 def test_decision_costs_the_plan_and_a_million_cells_are_quick():
     """The realised cost is the planned one, and 1e6 cells take well under a second."""
     tslm = over(planned(1, 1), 1_000_000)
-    statistics = np.full(1_000_000, THRESHOLD, dtype=np.int64)
+    statistics = np.full(1_000_000, THRESHOLD)
     noise = KeyedNoise(b"quick")
     decision = tslm.decide(statistics, noise)
     assert decision.fired.shape == (1_000_000,)

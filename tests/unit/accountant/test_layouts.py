@@ -13,12 +13,12 @@ END = 9
 SLICES = [(first, cut) for first in range(END) for cut in range(first + 1, END + 1)]
 
 
-def growth(partitions: int, before: int, from_ms: int, until_ms: int | None) -> Growth:
+def growth(partitions, before, from_ms, until_ms):
     """Return a growth of the feed."""
     return Growth("feed", partitions, before, from_ms, until_ms, announced_ms=0)
 
 
-def histories() -> list[Layouts]:
+def histories():
     """Return every small history of no, one or two growths, the last of them done or not."""
     found = [Layouts(2)]
     for from_ms, until_ms in product(range(END), [None, *range(1, END)]):
@@ -35,7 +35,7 @@ def histories() -> list[Layouts]:
 class ByWhenItBegan(Layouts):
     """Broken: takes the new partitions at once, whatever lies across."""
 
-    def of_slice(self, first_ms: int, cut_ms: int) -> int | None:
+    def of_slice(self, first_ms, cut_ms):
         """Return what holds for the end of a slice."""
         del first_ms
         return int(self.at(np.array([cut_ms - 1]))[0])
@@ -44,13 +44,13 @@ class ByWhenItBegan(Layouts):
 class OpenEnded(Layouts):
     """Broken: takes a growth for done that may not be."""
 
-    def of_slice(self, first_ms: int, cut_ms: int) -> int | None:
+    def of_slice(self, first_ms, cut_ms):
         """Return the newest where nothing is known."""
         found = super().of_slice(first_ms, cut_ms)
         return self.newest if found is None and self.unfinished else found
 
 
-def mixed(layouts: Layouts) -> list[tuple[int, int]]:
+def mixed(layouts):
     """Return the slices whose records are not all routed as the slice is counted."""
     return [
         (first, cut)

@@ -18,18 +18,18 @@ class Clock:
         self.now_s = 0.0
         self.pauses_s = []
 
-    def sleep(self, pause_s: float) -> None:
+    def sleep(self, pause_s):
         """Note a pause."""
         self.pauses_s.append(pause_s)
         self.now_s += pause_s
 
-    def monotonic(self) -> float:
+    def monotonic(self):
         """Return the time."""
         return self.now_s
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch):
     """The clock that is read and waited on."""
     clock = Clock()
     monkeypatch.setattr(time, "sleep", clock.sleep)
@@ -37,12 +37,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def failing(times: int) -> list[Exception | None]:
+def failing(times):
     """Return outcomes: so many failures, then success."""
     return [*(DependencyError("away") for _ in range(times)), None]
 
 
-def call(outcomes: list[Exception | None]) -> str:
+def call(outcomes):
     """Take the next outcome."""
     outcome = outcomes.pop(0)
     if outcome is not None:

@@ -8,7 +8,6 @@ twins show that this tells: one that lets windows choose levels together, one th
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -23,18 +22,13 @@ from operators.registry import create
 from operators.single import choosing
 from operators.single.batched import DecidesMany, decide_many
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from operators.base import Operator
-
 CELLS = 13
 WINDOWS = 40
 PER_CELL = ("tslm", "ppwlm", "nlm")
 TOGETHER = ("dppwlm", "probe", "probe-ent")
 
 
-def one(name: str, *, downward: bool = False) -> Operator:
+def one(name, *, downward=False):
     """Return a mechanism of one comparison with a threshold of its own in every cell."""
     thresholds = np.arange(30, 30 + CELLS)
     text = "NOT a" if downward else "a"
@@ -43,7 +37,7 @@ def one(name: str, *, downward: bool = False) -> Operator:
     return create(name, condition, aim, experimental=True)
 
 
-def several(name: str) -> Operator:
+def several(name):
     """Return a mechanism of four comparisons on two channels, one of them read for two."""
     level = np.full(CELLS, 40)
     atoms = {
@@ -55,11 +49,11 @@ def several(name: str) -> Operator:
     return create(name, condition, Aim(Fraction(1, 20), (9, 20, 20), first_tolerances=(30, 60, 60)))
 
 
-def windows(statistics: int, *, seed: int = 3) -> NDArray[np.int64]:
+def windows(statistics, *, seed=3):
     """Return counts on both sides of the thresholds; in some windows most are far from theirs."""
     random = np.random.default_rng(seed)
     spread = random.choice([8, 60, 400, 3_000, 20_000], (WINDOWS, 1, 1))
-    return random.integers(40 - spread, 40 + spread, (WINDOWS, statistics, CELLS), dtype=np.int64)
+    return random.integers(40 - spread, 40 + spread, (WINDOWS, statistics, CELLS))
 
 
 class Streams(KeyedNoise):
@@ -69,7 +63,7 @@ class Streams(KeyedNoise):
     it was drawn for.
     """
 
-    def __init__(self, *, coin: bool | None = None) -> None:
+    def __init__(self, *, coin=None) -> None:
         """Start every stream; a coin that is set falls the same way in every cell."""
         super().__init__(b"streams")
         self.coin = coin
@@ -78,20 +72,20 @@ class Streams(KeyedNoise):
         self.asked = []
         self.window = None
 
-    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    def bernoulli(self, thresholds):
         """Toss coins."""
         if self.coin is not None:
             return np.full(thresholds.size, self.coin)
         stream = self.streams.setdefault("coins", KeyedNoise(b"coins"))
         return stream.bernoulli(thresholds)
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t, n):
         """Draw one by one: a stream's variates don't depend on how many are asked for at once."""
         stream = self.streams.setdefault(t, KeyedNoise(str(t).encode()))
         draw = KeyedNoise.discrete_laplace
-        return np.concatenate([np.zeros(0, np.int64), *(draw(stream, t, 1) for _ in range(n))])
+        return np.concatenate([np.zeros(0, int), *(draw(stream, t, 1) for _ in range(n))])
 
-    def chain(self, own: GradualNoise, cells: int) -> NDArray[np.int64]:
+    def chain(self, own, cells):
         """Draw a gradual noise for all windows, or return that of the window at hand."""
         if self.window is None:
             self.asked.append(cells)
@@ -103,11 +97,11 @@ class Streams(KeyedNoise):
 
 
 @pytest.fixture
-def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def cut(monkeypatch):
     """Let gradual noise be drawn, or cut, by ``Streams``."""
     plain = GradualNoise.draw
 
-    def draw(own: GradualNoise, noise: Any, cells: int) -> NDArray[np.int64]:
+    def draw(own, noise, cells):
         if isinstance(noise, Streams):
             return noise.chain(own, cells)
         return plain(own, noise, cells)
@@ -115,7 +109,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradualNoise, "draw", draw)
 
 
-def alike(operator: Operator, counts: NDArray[np.int64], *, coin: bool | None) -> bool:
+def alike(operator, counts, *, coin):
     """Decide windows at once, then one by one with the same noise; return whether all agree."""
     assert isinstance(operator, DecidesMany)
     at_once = Streams(coin=coin)

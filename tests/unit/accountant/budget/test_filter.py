@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter, WithRoom
+from accountant.budget.filter import EventFilter, UserFilter, WithRoom
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
@@ -17,18 +17,18 @@ from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 
-def charge(start: int, end: int, units: int, periods: tuple[int, ...] = ()) -> Charge:
+def charge(start, end, units, periods=()):
     """Return a charge of one cell."""
     return Charge(WindowKey(end, "q", start), UniformCost(units, 3), 1, periods)
 
 
-def standing(one: Charge, units: int | None = None, *, is_open: bool = False) -> Standing:
+def standing(one, units=None, *, is_open=False):
     """Return what a charge holds: its worst case, or ``units``."""
     loss = one.loss_units if units is None else units
     return Standing(Held(one.key.start_ms, one.key.end_ms, loss), is_open, one.periods)
 
 
-def granted(judge: BudgetFilter, one: Charge) -> bool:
+def granted(judge, one):
     """Ask, hold what is granted as ended at its worst, and say whether it was."""
     answer = judge.answer(one, ANYWHERE)
     assert answer is not Answer.PENDING
@@ -89,7 +89,7 @@ def test_what_stands_is_looked_at_where_it_does_not_fit_beside_the_sum():
 
 
 @st.composite
-def some_open(draw: st.DrawFn) -> tuple[list[Standing], list[Standing], Charge, PrivacyUnit]:
+def some_open(draw):
     """Draw earlier windows, some open, one way for them to end, and a window to ask about."""
     unit = draw(st.sampled_from(PrivacyUnit))
     now, then = [], []
@@ -104,7 +104,7 @@ def some_open(draw: st.DrawFn) -> tuple[list[Standing], list[Standing], Charge, 
     return now, then, charge(5, 15, draw(st.integers(0, 4)), periods), unit
 
 
-def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge) -> Answer:
+def judged(unit, wall, earlier, asked):
     """Return the answer of a filter that holds earlier windows one by one."""
     judge = UserFilter(wall, {}, {})
     if unit is PrivacyUnit.EVENT:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accountant.regions.shapes
-from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
+from accountant.budget.filter import EventFilter, UserFilter
 from accountant.budget.loads import AlarmCost
 from accountant.budget.plan import epsilon_needed, plan_budget
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
@@ -26,18 +26,18 @@ DAILY = BudgetTerms("s", PrivacyUnit.USER, 4 * UNITS_PER_EPSILON, "1d Europe/Lon
 LIFETIME = BudgetTerms("s", PrivacyUnit.USER, 4 * UNITS_PER_EPSILON, "lifetime")
 
 
-def alarm(epsilon: str, **changes: object) -> AlarmCost:
+def alarm(epsilon, **changes):
     """Return an alarm of some epsilon per cell."""
     parts = {"query": "q", "scope": "s", "limit": 1.0, **changes}
-    return AlarmCost(epsilon_units=to_loss_units(Fraction(epsilon)), **parts)  # type: ignore[arg-type]
+    return AlarmCost(epsilon_units=to_loss_units(Fraction(epsilon)), **parts)
 
 
-def where(**conditions: object) -> Shape:
+def where(**conditions):
     """Return the shape of a region."""
     return Shape(Region.where(**conditions).canonical)
 
 
-def grants(judge: BudgetFilter, charge: Charge, shape: Shape) -> bool:
+def grants(judge, charge, shape):
     """Ask for a window; when it is granted, it ends at its worst."""
     if judge.answer(charge, shape) is not Answer.RESERVED:
         return False
@@ -46,7 +46,7 @@ def grants(judge: BudgetFilter, charge: Charge, shape: Shape) -> bool:
     return True
 
 
-def pile(alarms: list[AlarmCost]) -> list[tuple[Charge, Shape]]:
+def pile(alarms):
     """Return the windows of all alarms, as many as overlap, all at one instant."""
     return [
         (Charge(WindowKey(1, f"{at} {copy}", 0), UniformCost(one.epsilon_units, 1), 1), one.shape)

@@ -18,12 +18,6 @@ def test_windows_are_served_by_end_then_query():
     assert sorted(keys) == [keys[2], keys[0], keys[1]]
 
 
-def test_a_window_has_length():
-    """An empty window is refused."""
-    with pytest.raises(ValueError, match="empty"):
-        WindowKey(10, "a", 10)
-
-
 @given(st.integers(0, 10**15), st.integers(1, 100), st.integers(1, 100))
 def test_a_uniform_cost_adds_up_by_hand(units, cells, reached):
     """Whoever reaches more cells than there are loses all of them and no more."""
@@ -31,20 +25,6 @@ def test_a_uniform_cost_adds_up_by_hand(units, cells, reached):
     assert cost.worst_units == units
     assert cost.largest_sum_units(reached) == sum([units] * min(reached, cells))
     assert Charge(WindowKey(1, "q", 0), cost, reached).loss_units == cost.largest_sum_units(reached)
-
-
-@pytest.mark.parametrize(("units", "cells"), [(-1, 1), (1, 0)])
-def test_impossible_costs_are_refused(units, cells):
-    """No cost is negative, no window is without cells."""
-    with pytest.raises(ValueError, match="cost"):
-        UniformCost(units, cells)
-
-
-@pytest.mark.parametrize("reached", [0, -1])
-def test_a_unit_reaches_a_cell(reached):
-    """A charge that nobody pays, or that pays back, is refused."""
-    with pytest.raises(ValueError, match="`cells_per_unit` is below 1"):
-        Charge(WindowKey(1, "q", 0), UniformCost(1, 1), reached)
 
 
 @given(st.fractions(0, 100))
@@ -56,13 +36,7 @@ def test_loss_units_round_against_us(epsilon):
     assert to_loss_units(from_loss_units(7)) == 7
 
 
-def test_caps_start_at_one():
-    """A cap of nothing is refused."""
-    with pytest.raises(ValueError, match="at least 1"):
-        Contribution(0, 1)
-
-
-def vector(index: list[int], value: list[int], **changes: int) -> Partial:
+def vector(index, value, **changes):
     """Return a partial of four cells."""
     return Partial(
         key=WindowKey(10, "q", 0),
@@ -78,24 +52,6 @@ def vector(index: list[int], value: list[int], **changes: int) -> Partial:
     )
 
 
-@pytest.mark.parametrize("index", [[1, 1], [2, 1], [-1, 1], [0, 4]])
-def test_a_partial_is_sorted_unique_and_in_range(index):
-    """Anything else is not a sparse vector."""
-    with pytest.raises(ValueError, match="strictly increasing"):
-        vector(index, [1, 1])
-
-
-def test_a_partial_holds_integers_of_one_length():
-    """Shapes and types are checked."""
-    with pytest.raises(ValueError, match="one length"):
-        vector([0], [1, 1])
-    with pytest.raises(TypeError, match="int64"):
-        Partial(
-            *(WindowKey(10, "q", 0), 0, "f", "t", True, 4),
-            *(np.zeros(1), np.zeros(1), 0, 0),  # type: ignore[arg-type]  # floats on purpose
-        )
-
-
 def test_the_digest_covers_everything():
     """Equal partials have equal digests; one changed number changes it."""
     first = vector([0, 2], [5, 6]).digest
@@ -108,3 +64,29 @@ def test_the_digest_covers_everything():
         vector([0, 2], [5, 6], first_offset=1),
     ]
     assert len({first, *(other.digest for other in others)}) == 6
+
+
+KEY, FLOATS = WindowKey(10, "q", 0), (np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: WindowKey(10, "a", 10), "empty"),
+        (lambda: UniformCost(-1, 1), "cost"),
+        (lambda: UniformCost(1, 0), "cost"),
+        (lambda: Charge(KEY, UniformCost(1, 1), 0), "`cells_per_unit` is below 1"),
+        (lambda: Charge(KEY, UniformCost(1, 1), -1), "`cells_per_unit` is below 1"),
+        (lambda: Contribution(0, 1), "at least 1"),
+        (lambda: vector([1, 1], [1, 1]), "strictly increasing"),
+        (lambda: vector([2, 1], [1, 1]), "strictly increasing"),
+        (lambda: vector([-1, 1], [1, 1]), "strictly increasing"),
+        (lambda: vector([0, 4], [1, 1]), "strictly increasing"),
+        (lambda: vector([0], [1, 1]), "one length"),
+        (lambda: Partial(KEY, 0, "f", "t", True, 4, *FLOATS, 0, 0), "int64"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, said):
+    """Windows without length, costs that pay back, caps of nothing, vectors that are not sparse."""
+    with pytest.raises((ValueError, TypeError), match=said):
+        call()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.costs.exponential import _exp_neg_interval, exp_neg_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DRAWN = random.Random(7)
 CASES = [
@@ -21,7 +17,7 @@ CASES = [
 ]
 
 
-def enclosed(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+def enclosed(t, bits):
     """Return rationals around ``2^bits exp(-t)``, closer than any interval under test: as 1/e^t.
 
     The terms of e^t are exact fractions and positive; from twice t on each is less than half of
@@ -36,7 +32,7 @@ def enclosed(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     return 2**bits / (total + term), 2**bits / total
 
 
-def unwidened(t: Fraction, bits: int) -> tuple[int, int]:
+def unwidened(t, bits):
     """Return what the sum alone says: the mistake of taking rounded terms for exact ones."""
     work = bits + 8
     point = (t.numerator << work) // t.denominator
@@ -49,7 +45,7 @@ def unwidened(t: Fraction, bits: int) -> tuple[int, int]:
     return total >> 8, -(-total >> 8)
 
 
-def holds(interval: Callable[[Fraction, int], tuple[int, int]]) -> bool:
+def holds(interval):
     """Tell whether every interval holds what it should, and is at most a few units wide."""
     for t, bits in CASES:
         low, high = interval(t, bits)

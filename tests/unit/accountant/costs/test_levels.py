@@ -20,12 +20,12 @@ many_levels = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=40)
 losses = few_levels | many_levels
 
 
-def of(units: list[int]) -> LevelCosts:
+def of(units):
     """Make costs out of a plain list."""
     return LevelCosts.of(np.array(units, dtype=np.int64))
 
 
-def sealed(header: tuple[int, int, int, int], body: bytes) -> bytes:
+def sealed(header, body):
     """Write any header and body with a checksum that fits."""
     text = struct.pack("<BBII", *header) + body
     return text + blake2b(text, digest_size=16).digest()

@@ -19,7 +19,7 @@ CASES = [
 ]
 
 
-def outside(x: Fraction, bits: int, bounds: tuple[int, int]) -> bool:
+def outside(x, bits, bounds):
     """Tell whether Phi(x) certainly lies outside its bounds."""
     exact, wide = normal(x) * 2**bits, MARGIN * 2**bits
     return exact + wide < bounds[0] or exact - wide > bounds[1]

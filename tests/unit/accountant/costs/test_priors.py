@@ -18,25 +18,23 @@ from tests.support.entropies import bounds, in_decimals, over_vertices, term
 from tests.unit.accountant.costs.test_minentropy import narrowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
 
-def weighted_bounds(epsilons: Floats, priors: Floats) -> tuple[Floats, Floats]:
+def weighted_bounds(epsilons, priors):
     """Bounds on the posterior as the page on min-entropy has them."""
     down, up = priors * np.exp(-epsilons), priors * np.exp(epsilons)
     return down / up.sum(), up / down.sum()
 
 
-def least(low: Floats, high: Floats) -> float:
+def least(low, high):
     """Least entropy over all vertices of what the bounds leave."""
     return over_vertices(low, np.minimum(high, low + 1 - low.sum()))
 
 
-def cases(number: int, seed: int = 31) -> Iterator[tuple[Floats, Floats]]:
+def cases(number, seed=31):
     """Costs and unequal priors: spread, repeated, free of charge, very rare."""
     rng = np.random.default_rng(seed)
     for index in range(number):
@@ -58,12 +56,12 @@ def cases(number: int, seed: int = 31) -> Iterator[tuple[Floats, Floats]]:
 
 
 @cache
-def enumerated() -> list[tuple[Floats, Floats, float]]:
+def enumerated():
     """Return about 300 cases, each with the least entropy over all its vertices."""
     return [(*each, least(*weighted_bounds(*each))) for each in cases(320)]
 
 
-def differences(epsilons: Floats, priors: Floats, exact: float) -> float:
+def differences(epsilons, priors, exact):
     """How far a bracket is from the exact value."""
     found = min_entropy(epsilons, priors=priors)
     assert found.lower <= exact + 1e-14
@@ -122,7 +120,7 @@ def test_states_of_the_fraction_are_needed(monkeypatch):
     assert wrong > 0
 
 
-def posteriors(likelihoods: Floats, priors: Floats) -> Floats:
+def posteriors(likelihoods, priors):
     """Bayes, per row the likelihoods of an output over that without the record."""
     joint = likelihoods * priors
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))

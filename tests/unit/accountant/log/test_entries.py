@@ -14,7 +14,6 @@ from accountant.log.entries import (
     Admitted,
     Asked,
     Ended,
-    Entry,
     Head,
     OfWindow,
     Passed,
@@ -36,7 +35,7 @@ ENDED = Ended(
 OTHERS = {str: "x", int: 99, bool: False, bytes: b"x"}
 
 
-def chained(*said: Entry) -> list[bytes]:
+def chained(*said):
     """Return the hashes of a log."""
     found = [BEGINNING]
     for number, one in enumerate(said, 1):

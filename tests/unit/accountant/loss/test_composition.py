@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
@@ -15,15 +14,10 @@ import pytest
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.loss import composition, tables
-from accountant.loss.composition import PredicateLosses, WorstRow, loss_by_predicate, worst_row
+from accountant.loss.composition import loss_by_predicate, worst_row
 from accountant.loss.rowcharges import Cells, RowCharge, row_loss
-from accountant.regions.regions import Not, Region, Value, ValueSet
+from accountant.regions.regions import Not, Region, ValueSet
 from accountant.units import to_loss_units
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
 GROUPS = {
     "badge": (0, 1, 2, Fraction(1, 2)),
@@ -51,10 +45,7 @@ class Workload:
     query: RowCharge
 
 
-Workloads: TypeAlias = "list[tuple[Workload, NDArray[np.int64]]]"
-
-
-def condition(rng: random.Random, name: str) -> object:
+def condition(rng, name):
     """Make a condition of any kind, trivial and contradictory ones among them."""
     values = GROUPS[name]
     numeric = name in ("badge", "time")
@@ -81,19 +72,19 @@ def condition(rng: random.Random, name: str) -> object:
     return made
 
 
-def region(rng: random.Random, names: Sequence[str]) -> Region:
+def region(rng, names):
     """Make a region over some of the attributes, time more often than not."""
     chosen = [name for name in names if rng.random() < (0.7 if name == "time" else 0.4)]
     return Region.of({name: condition(rng, name) for name in chosen})
 
 
-def row_charge(rng: random.Random, names: Sequence[str], shared: dict[object, Cells]) -> RowCharge:
+def row_charge(rng, names, shared):
     """Make a charge with up to two group-by attributes and any part of their cells."""
     group_by = tuple(rng.sample(names, min(len(names), rng.choice([0, 1, 1, 2]))))
     domain = list(product(*(GROUPS[name] for name in group_by)))
     whole = shared.setdefault(group_by, Cells(domain))
     cells = whole if rng.random() < 0.4 else Cells(rng.sample(domain, rng.randint(1, len(domain))))
-    cost: UniformCost | LevelCosts
+
     if rng.random() < 0.3:
         cost = UniformCost(rng.randrange(6), len(cells))
     else:
@@ -102,7 +93,7 @@ def row_charge(rng: random.Random, names: Sequence[str], shared: dict[object, Ce
     return RowCharge(region(rng, names), group_by, cells, cost)
 
 
-def workload(seed: int) -> Workload:
+def workload(seed):
     """Make up to 8 charges over up to 4 attributes, and a query."""
     rng = random.Random(seed)
     names = sorted(rng.sample(sorted(GROUPS), rng.randint(1, 4)))
@@ -111,14 +102,14 @@ def workload(seed: int) -> Workload:
     return Workload(charges, row_charge(rng, names, shared))
 
 
-def along(name: str, flags: Sequence[object]) -> NDArray[np.int64]:
+def along(name, flags):
     """Put one number per value of an attribute along its axis."""
     shape = [1] * len(ROWS)
     shape[list(ROWS).index(name)] = len(flags)
     return np.array(flags, dtype=np.int64).reshape(shape)
 
 
-def inside(where: Region) -> NDArray[np.int64]:
+def inside(where):
     """Say for every row whether it is in a region."""
     rows = np.ones([len(values) for values in ROWS.values()], dtype=np.int64)
     for name, values in ROWS.items():
@@ -126,7 +117,7 @@ def inside(where: Region) -> NDArray[np.int64]:
     return rows
 
 
-def in_cell(group_by: Sequence[str], cell: Sequence[Value]) -> NDArray[np.int64]:
+def in_cell(group_by, cell):
     """Say for every row whether it has the values of a cell."""
     rows = np.ones([1] * len(ROWS), dtype=np.int64)  # True is not 1
     for name, value in zip(group_by, cell, strict=True):
@@ -137,7 +128,7 @@ def in_cell(group_by: Sequence[str], cell: Sequence[Value]) -> NDArray[np.int64]
     return rows
 
 
-def every_row(charges: Sequence[RowCharge]) -> NDArray[np.int64]:
+def every_row(charges):
     """Add up what every row loses, cell by cell."""
     losses = np.zeros([len(values) for values in ROWS.values()], dtype=np.int64)
     for charge in charges:
@@ -147,23 +138,23 @@ def every_row(charges: Sequence[RowCharge]) -> NDArray[np.int64]:
     return losses
 
 
-def every_cell(losses: NDArray[np.int64], query: RowCharge) -> list[int]:
+def every_cell(losses, query):
     """Find the worst row of every cell of a query."""
     within = losses * inside(query.region)
     return [int((within * in_cell(query.group_by, cell)).max()) for cell in query.cells.values]
 
 
 @pytest.fixture(scope="module")
-def workloads() -> Workloads:
+def workloads():
     """1,000 workloads, with the loss of every row."""
     made = [workload(seed) for seed in range(1000)]
     return [(each, every_row(each.charges).astype(np.int16)) for each in made]
 
 
 def wrong_rows(
-    workloads: Workloads,
-    answer: Callable[[list[RowCharge]], WorstRow],
-) -> int:
+    workloads,
+    answer,
+):
     """Count the workloads whose worst row is not what brute force finds."""
     wrong = 0
     for each, losses in workloads:
@@ -176,9 +167,9 @@ def wrong_rows(
 
 
 def wrong_cells(
-    workloads: Workloads,
-    answer: Callable[[list[RowCharge], RowCharge], PredicateLosses],
-) -> int:
+    workloads,
+    answer,
+):
     """Count the workloads whose losses per cell are not what brute force finds."""
     wrong = 0
     for each, losses in workloads:
@@ -223,18 +214,18 @@ def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads):
     assert wrong_rows(workloads[:100], twin) > 50
 
 
-def timeless(charge: RowCharge) -> RowCharge:
+def timeless(charge):
     """Twin: windows that never cover one instant taken to do so."""
     kept = {name: charge.region.values(name) for name in charge.region.attributes if name != "time"}
     return replace(charge, region=Region.nothing() if charge.region.empty else Region.of(kept))
 
 
-def filled(charge: RowCharge) -> RowCharge:
+def filled(charge):
     """Twin: a contradiction read as no condition at all."""
     return replace(charge, region=Region()) if charge.region.empty else charge
 
 
-def as_python(charge: RowCharge) -> RowCharge:
+def as_python(charge):
     """Twin: the cell of 1 charged to rows that hold True, as Python's dictionaries would."""
     costs = {cell: charge.costs.units(at) for at, cell in enumerate(charge.cells.values)}
     of_cells = np.array([costs[cell] for cell in charge.cells.values])
@@ -305,7 +296,7 @@ def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads):
         assert row_loss(each.charges, partial) == row_loss(blind, partial)
 
 
-def two_predicates(*epsilons: float, time_ms: tuple[int, int] = (0, 1000)) -> RowCharge:
+def two_predicates(*epsilons, time_ms=(0, 1000)):
     """Charge the same two rooms by window."""
     units = [to_loss_units(Fraction(str(each))) for each in epsilons]
     return RowCharge(

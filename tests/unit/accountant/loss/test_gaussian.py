@@ -20,7 +20,7 @@ PROMISES = [
 ]
 
 
-def keeps(promise: Gaussian, units: int) -> bool:
+def keeps(promise, units):
     """Tell by another computation whether a wall keeps a promise."""
     return least_delta(promise.epsilon, mu_of(units)) <= promise.delta
 

@@ -27,13 +27,13 @@ REGIONS = [
 ROWS = [{"x": x, "y": y} for x in range(4) for y in range(4)]
 
 
-def encoded(costs: list[int]) -> bytes:
+def encoded(costs):
     """Return the losses of cells as they are stored."""
     return LevelCosts.of(np.array(costs, dtype=np.int64)).encode()
 
 
 @st.composite
-def held(draw: st.DrawFn) -> Held:
+def held(draw):
     """Draw a charge over some rows, with equal cells or with cells that cost differently."""
     start, size = draw(st.integers(0, 20)), draw(st.integers(1, 12))
     shape = Shape(draw(st.sampled_from(REGIONS)).canonical, draw(st.sampled_from(["g", "h"])))
@@ -44,7 +44,7 @@ def held(draw: st.DrawFn) -> Held:
     return Held(start, start + size, max(costs), shape, cells=shape.grouping, costs=level)
 
 
-def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -> int:
+def loss_by_hand(charges, span, rows):
     """Add up every instant, row and pair of cells one by one."""
     worst = 0
     by_cell = {text: LevelCosts.decode(text).as_array() for one in charges if (text := one.costs)}

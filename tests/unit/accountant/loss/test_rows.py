@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -24,9 +24,8 @@ from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape, row_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
 
 SIZES = {"x": 3, "y": 3, "z": 2}
 OUTSIDE = 9
@@ -50,12 +49,12 @@ class Query:
     rows: Sequence[Mapping[str, int]] = field(default_factory=lambda: ROWS)
 
     @property
-    def cells(self) -> int:
+    def cells(self):
         """How many cells it has."""
         return int(np.prod([len(values) for values in self.by.values()], dtype=np.int64))
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self):
         """What the ledger is told of it."""
         asked = dict(self.where)
         for name, values in self.by.items():
@@ -66,16 +65,16 @@ class Query:
         return Shape(region.canonical, grouping.name if self.opaque else grouping.text)
 
     @cached_property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self):
         """Which of the rows it counts."""
         return self.row_cells >= 0
 
     @cached_property
-    def row_cells(self) -> NDArray[np.intp]:
+    def row_cells(self):
         """The cell that counts each of the rows, -1 for none."""
         return np.array(list(map(self._cell, self.rows)))
 
-    def _cell(self, row: Mapping[str, int]) -> int:
+    def _cell(self, row):
         """Return the cell that counts a row, worked out value by value."""
         if any(row[name] not in values for name, values in self.where.items()):
             return -1
@@ -87,7 +86,7 @@ class Query:
         return cell
 
 
-def random_query(rng: Random, name: str, *, opaque: float) -> Query:
+def random_query(rng, name, *, opaque):
     """Draw a query."""
     where = {
         each: frozenset(rng.sample(range(size), rng.randint(1, size)))
@@ -111,7 +110,7 @@ class Asked:
     costs: tuple[int, ...]
 
     @property
-    def held(self) -> Held:
+    def held(self):
         """What it holds once it has ended."""
         costs = LevelCosts.of(np.array(self.costs, dtype=np.int64))
         shape = self.query.shape
@@ -122,17 +121,17 @@ class Asked:
         )
 
     @cached_property
-    def losses(self) -> NDArray[np.int64]:
+    def losses(self):
         """What each of the rows loses by it."""
         return np.where(self.query.inside, np.array(self.costs)[self.query.row_cells], 0)
 
     @property
-    def at_worst(self) -> Asked:
+    def at_worst(self):
         """The same window, each cell at what it reserves."""
         return replace(self, costs=(self.worst,) * self.query.cells)
 
 
-def random_history(rng: Random, *, opaque: float = 0.0) -> tuple[list[Asked], int]:
+def random_history(rng, *, opaque=0.0):
     """Draw windows of some queries in the order of admission, and a wall."""
     asked = []
     for name in "abcde"[: rng.randint(2, 5)]:
@@ -145,7 +144,7 @@ def random_history(rng: Random, *, opaque: float = 0.0) -> tuple[list[Asked], in
     return sorted(asked, key=lambda one: one.key), rng.randint(2, 8)
 
 
-def worst_by_hand(held: list[Asked], inside: NDArray[np.bool_], span: range) -> int:
+def worst_by_hand(held, inside, span):
     """Return the largest loss of a row, looking at every row and every instant."""
     worst = 0
     for at in span:
@@ -154,7 +153,7 @@ def worst_by_hand(held: list[Asked], inside: NDArray[np.bool_], span: range) -> 
     return worst
 
 
-def by_hand(asked: list[Asked], wall: int) -> list[bool]:
+def by_hand(asked, wall):
     """Answer every window in its turn, keeping the loss of every row."""
     held = []
     answers = []
@@ -165,7 +164,7 @@ def by_hand(asked: list[Asked], wall: int) -> list[bool]:
     return answers
 
 
-def by_filter(asked: list[Asked], wall: int) -> list[bool]:
+def by_filter(asked, wall):
     """Ask the filter, each window in its turn."""
     judge = EventFilter(wall, [], lambda: frozenset(one.query.shape for one in asked))
     answers = []
@@ -179,7 +178,7 @@ def by_filter(asked: list[Asked], wall: int) -> list[bool]:
     return answers
 
 
-def passed(asked: list[Asked], answers: list[bool], wall: int) -> bool:
+def passed(asked, answers, wall):
     """Say whether some row lost more than the wall, each window at its worst when granted."""
     held = []
     everywhere = np.ones(len(ROWS), dtype=np.bool_)
@@ -233,7 +232,7 @@ def test_cells_that_are_not_known_never_pass_the_wall():
 
 
 @pytest.fixture
-def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _small(monkeypatch):
     """Allow for small grids only."""
     monkeypatch.setattr(grid, "MOST_ENTRIES", 6)
     grid_of.cache_clear()
@@ -313,11 +312,11 @@ def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is():
     assert worst_loss([replace(held, costs=None)], meeting=outside) == 0
 
 
-def off_by_one(patch: pytest.MonkeyPatch) -> None:
+def off_by_one(patch):
     """Broken twin: reads the costs of the next cell."""
     own = rows.LevelCosts.decode
 
-    def decode(text: bytes) -> LevelCosts:
+    def decode(text):
         costs = own(text).as_array()
         return LevelCosts.of(np.roll(costs, 1))
 
@@ -325,11 +324,11 @@ def off_by_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rows, "LevelCosts", type("LevelCosts", (), {"decode": staticmethod(decode)}))
 
 
-def one_at_a_time(patch: pytest.MonkeyPatch) -> None:
+def one_at_a_time(patch):
     """Broken twin: takes the dearest of what hangs on an attribute, not the sum."""
     own = elimination.added
 
-    def added(factors: list[Any]) -> Any:
+    def added(factors):
         axes, total = own(factors)
         dearest = max((losses for _, losses in factors), key=lambda losses: int(losses.max()))
         return axes, np.full_like(total, int(dearest.max()))
@@ -337,27 +336,27 @@ def one_at_a_time(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(elimination, "added", added)
 
 
-def only_declared(patch: pytest.MonkeyPatch) -> None:
+def only_declared(patch):
     """Broken twin: leaves out classes of values that any other one resembles."""
 
-    def maximal(patterns: list[int], most: int) -> list[int]:
+    def maximal(patterns, most):
         del most
         return [max(range(len(patterns)), key=lambda at: patterns[at].bit_count())]
 
     patch.setattr(tables, "maximal", maximal)
 
 
-def looks_late(patch: pytest.MonkeyPatch) -> None:
+def looks_late(patch):
     """Broken twin: looks at the end of the window only."""
     own = overlap._edges
 
-    def edges(charges: Any, within: Any) -> Any:
+    def edges(charges, within):
         return own(charges, within and (within[1] - 1, within[1]))
 
     patch.setattr(overlap, "_edges", edges)
 
 
-def only_its_own(patch: pytest.MonkeyPatch) -> None:
+def only_its_own(patch):
     """Broken twin: takes no other query's windows to share a row with one that is asked for."""
     patch.setattr(overlap, "near", lambda _grid, meeting: frozenset([meeting]))
 

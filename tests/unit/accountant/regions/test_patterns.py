@@ -10,7 +10,7 @@ from accountant.regions.patterns import maximal, members_of, pattern_of
 PATTERNS = st.lists(st.integers(0, 2**9 - 1), max_size=12)
 
 
-def by_pairs(patterns: list[int]) -> list[int]:
+def by_pairs(patterns):
     """Return the places of the first of each pattern that no other pattern contains."""
     return [
         at

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.regions.regions import Not, Region, ValueSet
-from tests.support.valuesets import ALL, GRID, HALF, SETS, Member
+from tests.support.valuesets import ALL, GRID, HALF, SETS
 
 ATTRIBUTES = ("x", "y")
 REGIONS = st.dictionaries(st.sampled_from(ATTRIBUTES), SETS)
 
 
-def rows_of(conditions: dict[str, Member]) -> frozenset[tuple[int, ...]]:
+def rows_of(conditions):
     """Return the rows of the grid, by places, that meet all conditions."""
     return frozenset(product(*(conditions.get(name, (None, ALL))[1] for name in ATTRIBUTES)))
 
 
-def region(conditions: dict[str, Member]) -> Region:
+def region(conditions):
     """Return the region of drawn conditions."""
     return Region.of({name: values for name, (values, _) in conditions.items()})
 
@@ -135,12 +135,12 @@ def test_forms_that_are_not_canonical_are_refused():
         with pytest.raises(ValueError, match="none or all"):
             Region((("a", values),))
     with pytest.raises(ValueError, match="sets of values"):
-        Region((("a", 1),))  # type: ignore[arg-type]
+        Region((("a", 1),))
     with pytest.raises(ValueError, match="no conditions"):
         Region((("a", one),), empty=True)
     for name in ("", 3, "\ud800"):
         with pytest.raises(ValueError, match="attribute's name"):
-            Region.of({name: 1})  # type: ignore[dict-item]
+            Region.of({name: 1})
 
 
 @pytest.mark.parametrize(

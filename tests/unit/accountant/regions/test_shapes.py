@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +9,6 @@ from hypothesis import strategies as st
 from accountant.regions import shapes
 from accountant.regions.regions import Not, Region
 from accountant.regions.shapes import MOST_CLASSES, Shape, row_classes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CONDITIONS = [
     *({}, {"x": 0}, {"x": Not(0)}, {"x": {0, 1}}, {"x": (1, 4)}),
@@ -27,14 +22,14 @@ some_shapes = st.frozensets(st.sampled_from(POOL), max_size=9)
 
 
 @pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
+def _forget():
     """Keep answers under another limit out of the cache."""
     row_classes.cache_clear()
     yield
     row_classes.cache_clear()
 
 
-def by_hand(asked: frozenset[Shape]) -> set[frozenset[Shape]]:
+def by_hand(asked):
     """Return the maximal sets of shapes over all rows there are."""
     found = {frozenset(one for one in asked if one.as_region.contains(row)) for row in ROWS}
     return {one for one in found if one and not any(one < other for other in found)}
@@ -45,7 +40,6 @@ def by_hand(asked: frozenset[Shape]) -> set[frozenset[Shape]]:
 def test_every_maximal_set_is_named(asked):
     """The sets are those that looking at every row finds."""
     found = row_classes(asked)
-    assert found is not None
     assert set(found) == by_hand(asked)
     assert len(found) == len(set(found))
 
@@ -70,7 +64,6 @@ def test_many_attributes_are_too_many_to_name():
     ]
     assert row_classes(frozenset(pairs)) is None
     found = row_classes(frozenset(pairs[:20]))
-    assert found is not None
     assert len(found) == MOST_CLASSES
 
 

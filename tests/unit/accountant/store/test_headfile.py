@@ -43,14 +43,9 @@ def test_a_whole_line_that_is_no_head_is_refused(tmp_path, line):
     """It says that somebody changed the file: what it said is not known. It can be begun anew."""
     file = HeadFile(tmp_path / "heads")
     file.path.write_bytes(line + b"\n")
-    with pytest.raises(
-        LedgerCorruptError, match="heads has a line that is not the head of a ledger"
-    ):
-        file.noted()
-    with pytest.raises(
-        LedgerCorruptError, match="heads has a line that is not the head of a ledger"
-    ):
-        file.renew(lambda noted: noted[-1])
+    for read in (file.noted, lambda: file.renew(lambda noted: noted[-1])):
+        with pytest.raises(LedgerCorruptError, match="heads has a line that is not the head of a"):
+            read()
     file.begin(lambda: TWO)
     assert file.noted() == [TWO]
 

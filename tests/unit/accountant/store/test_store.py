@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.errors import DependencyError
 from accountant.store.store import Store
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ROWS = 400
 
 
-def opened(path: Path) -> Store:
+def opened(path):
     """Open a database."""
     return Store.open(f"sqlite:///{path}", connect_timeout_s=5)
 
 
-def fill(store: Store) -> None:
+def fill(store):
     """Store rows that take some pages, and delete them."""
     with store.write() as tx:
         for number in range(ROWS):
@@ -31,12 +27,12 @@ def fill(store: Store) -> None:
         tx.counters.drop()
 
 
-def free(path: Path) -> int:
+def free(path):
     """Return how many pages are free."""
     return counted(path, "freelist_count")
 
 
-def counted(path: Path, pragma: str) -> int:
+def counted(path, pragma):
     """Return a number that a file tells of itself."""
     with closing(sqlite3.connect(path)) as connection:
         (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()

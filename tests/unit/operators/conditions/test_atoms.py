@@ -21,17 +21,17 @@ sensitivities = st.one_of(
 )
 
 
-def one(comparison: Comparison, threshold: int, sensitivity: int) -> IntegerTest:
+def one(comparison, threshold, sensitivity):
     """Return the test of a single cell."""
-    return IntegerTest(comparison, np.array([threshold], dtype=np.int64), sensitivity)
+    return IntegerTest(comparison, np.array([threshold]), sensitivity)
 
 
-def steps_of(test: IntegerTest, statistic: int) -> int:
+def steps_of(test, statistic):
     """Return s' of a single cell."""
-    return int(test.quantise(np.array([statistic], dtype=np.int64))[0])
+    return int(test.quantise(np.array([statistic]))[0])
 
 
-def directly(comparison: Comparison, statistic: int, threshold: int) -> bool:
+def directly(comparison, statistic, threshold):
     """Evaluate the comparison on Python's unbounded integers."""
     return {
         Comparison.GT: statistic > threshold,
@@ -41,7 +41,7 @@ def directly(comparison: Comparison, statistic: int, threshold: int) -> bool:
     }[comparison]
 
 
-def exact_steps(comparison: Comparison, statistic: int, threshold: int, sensitivity: int) -> int:
+def exact_steps(comparison, statistic, threshold, sensitivity):
     """Return floor((sign s - c' - 1) / D) on Python's unbounded integers."""
     sign = 1 if comparison in (Comparison.GT, Comparison.GE) else -1
     shifted = sign * threshold - (1 if comparison in (Comparison.GE, Comparison.LE) else 0)
@@ -57,7 +57,7 @@ def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
     test = one(comparison, threshold, sensitivity)
     expected = directly(comparison, statistic, threshold)
     assert (steps_of(test, statistic) >= 0) == expected
-    assert bool(test.truth(np.array([statistic], dtype=np.int64))[0]) == expected
+    assert bool(test.truth(np.array([statistic]))[0]) == expected
 
 
 @pytest.mark.long

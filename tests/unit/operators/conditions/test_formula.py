@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from itertools import combinations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,28 +12,25 @@ import pytest
 from operators.conditions.formula import MOST_ATOMS, Formula, atom_of
 from tests.support.formulas import random_formula
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-
-def formulas(seed: int) -> list[Formula]:
+def formulas(seed):
     """Return random formulas that are not constant."""
     source = random.Random(seed)
     return [random_formula(source, "abcd") for _ in range(60)]
 
 
-def assignments(names: tuple[str, ...]) -> list[dict[str, bool]]:
+def assignments(names):
     """Return every assignment of truth values."""
     values = product((False, True), repeat=len(names))
     return [dict(zip(names, each, strict=True)) for each in values]
 
 
-def columns(rows: list[dict[str, bool]]) -> dict[str, NDArray[np.bool_]]:
+def columns(rows):
     """Return assignments as one array per name."""
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def least_sets(formula: Formula, *, dual: bool) -> set[frozenset[str]]:
+def least_sets(formula, *, dual):
     """Return the prime implicants (or implicates) by trying every set of literals."""
     found = []
     for size in range(1, len(formula.literals) + 1):

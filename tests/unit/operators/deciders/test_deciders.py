@@ -13,7 +13,6 @@ from operators.conditions.weights import Weight
 from operators.deciders import (
     DECIDERS,
     Count,
-    Decider,
     ExponentialQuantileBand,
     HistogramBand,
     LaplaceBand,
@@ -39,7 +38,8 @@ from tests.statistical.deciders_law import raised
 from tests.support.tree import ROOT
 
 EPSILON = Fraction(1, 2)
-MEDIAN = Quantile(Fraction(1, 2), range(100))
+DELTA, TENTH, ONE = Fraction(1, 20), Fraction(1, 10), Fraction(1)
+MEDIAN = Quantile(EPSILON, range(100))
 KINDS = [
     Count(),
     Count(3),
@@ -50,7 +50,7 @@ KINDS = [
 ]
 
 
-def every(kind: Count | Sum | Quantile, tau: int = 6) -> list[Decider]:
+def every(kind, tau=6):
     """Plan every decider of an aggregate."""
     return [planned(name, kind, EPSILON, tau) for name in DECIDERS[type(kind)]]
 
@@ -92,12 +92,12 @@ def test_arrays_of_another_shape_or_type_are_refused(kind):
     for decider in every(kind):
         rows = len(decider.statistics)
         references = np.array([3, 4])
-        fine = np.zeros((rows, 2), dtype=np.int64)
+        fine = np.zeros((rows, 2), int)
         assert decider.decide(fine, references, KeyedNoise(b"u")).shape == (2,)
         assert decider.decide(fine, references, KeyedNoise(b"u")).dtype == np.bool_
         wrong = [
-            (np.zeros((rows + 1, 2), dtype=np.int64), references),
-            (np.zeros((rows, 3), dtype=np.int64), references),
+            (np.zeros((rows + 1, 2), int), references),
+            (np.zeros((rows, 3), int), references),
             (fine.astype(np.float64), references),
             (fine, references.astype(np.int32)),
             (fine, references[np.newaxis]),
@@ -115,9 +115,9 @@ def test_no_cells_no_answers_and_no_overflow(kind):
     ends = np.iinfo(np.int64)
     for decider in every(kind):
         rows = len(decider.statistics)
-        empty = np.zeros((rows, 0), dtype=np.int64)
-        assert decider.decide(empty, np.zeros(0, dtype=np.int64), KeyedNoise(b"u")).size == 0
-        full = np.array([[ends.max, ends.min]] * rows, dtype=np.int64)
+        empty = np.zeros((rows, 0), int)
+        assert decider.decide(empty, np.zeros(0, int), KeyedNoise(b"u")).size == 0
+        full = np.array([[ends.max, ends.min]] * rows)
         answers = decider.decide(full, np.array([(1 << 60) - 1, 1 - (1 << 60)]), KeyedNoise(b"u"))
         if decider.name in ("tight", "lm", "r2t") and not isinstance(kind, Quantile):
             assert not answers.any()  # em keeps a residual error however far, svt a bound's
@@ -136,15 +136,15 @@ def test_the_charge_is_epsilon_rounded_up(kind):
     ("name", "kind", "epsilon", "tau", "message"),
     [
         ("lm", Count(), Fraction(0), 3, "epsilon"),
-        ("em", Count(), Fraction(1), 0, "tau"),
-        ("tight", Count(), Fraction(1), 1 << 61, "tau"),
-        ("hist", Count(), Fraction(1), 3, "decider hist does not support COUNT"),
-        ("lm", MEDIAN, Fraction(1), 3, "decider lm does not support QUANTILE"),
-        ("r2t", Sum(-1, 5), Fraction(1), 3, "never negative"),
-        ("svt", Sum(-5, 0), Fraction(1), 3, "never negative"),
-        ("lm", Sum(0, 1 << 50), Fraction(1), 3, "2\\^40"),
-        ("r2t", Sum(0, 1 << 39), Fraction(1), 3, "2\\^40"),
-        ("em", Quantile(Fraction(1, 2), range(1 << 17)), Fraction(1), 3, "more than 65,536 steps"),
+        ("em", Count(), ONE, 0, "tau"),
+        ("tight", Count(), ONE, 1 << 61, "tau"),
+        ("hist", Count(), ONE, 3, "decider hist does not support COUNT"),
+        ("lm", MEDIAN, ONE, 3, "decider lm does not support QUANTILE"),
+        ("r2t", Sum(-1, 5), ONE, 3, "never negative"),
+        ("svt", Sum(-5, 0), ONE, 3, "never negative"),
+        ("lm", Sum(0, 1 << 50), ONE, 3, "2\\^40"),
+        ("r2t", Sum(0, 1 << 39), ONE, 3, "2\\^40"),
+        ("em", Quantile(EPSILON, range(1 << 17)), ONE, 3, "more than 65,536 steps"),
     ],
 )
 def test_plans_that_cannot_be_kept_are_refused(name, kind, epsilon, tau, message):
@@ -156,10 +156,10 @@ def test_plans_that_cannot_be_kept_are_refused(name, kind, epsilon, tau, message
 
 def test_options_out_of_range_are_refused():
     """Boundary, delta and share have ranges of their own."""
-    for wrong in (Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(1, 1 << 65)):
+    for wrong in (Fraction(0), ONE, Fraction(-1, 2), Fraction(1, 1 << 65)):
         with pytest.raises(ConfigError):
             TightBand.planned(Count(), EPSILON, 3, wrong)
-    for wrong in (Fraction(0), Fraction(1)):
+    for wrong in (Fraction(0), ONE):
         with pytest.raises(ConfigError):
             RaceBand.planned(Sum(0, 4), EPSILON, 3, wrong)
         with pytest.raises(ConfigError):
@@ -167,11 +167,11 @@ def test_options_out_of_range_are_refused():
     for planner in (LaplaceBand, HistogramBand, ExponentialQuantileBand):
         with pytest.raises(ConfigError):
             planner.planned(MEDIAN if planner is LaplaceBand else Count(), EPSILON, 3)
-    for delta in (Fraction(0), Fraction(1, 2)):
+    for delta in (Fraction(0), EPSILON):
         with pytest.raises(ConfigError):
             choose(Count(), EPSILON, 3, delta)
     with pytest.raises(ValueError, match="svt"):
-        tau_min("svt", Sum(0, 4), EPSILON, Fraction(1, 20))
+        tau_min("svt", Sum(0, 4), EPSILON, DELTA)
     with pytest.raises(TypeError):
         TightBand.planned(MEDIAN, EPSILON, 3).error(0)
 
@@ -185,9 +185,9 @@ def test_aggregates_that_make_no_sense_are_refused():
         lambda: Sum(0, 1 << 61),
         lambda: Quantile(Fraction(0), range(4)),
         lambda: Quantile(Fraction(1, 10**6), range(4)),
-        lambda: Quantile(Fraction(1, 2), range(0)),
-        lambda: Quantile(Fraction(1, 2), range(4, 0, -1)),
-        lambda: Quantile(Fraction(1, 2), range(1 << 62, (1 << 62) + 2)),
+        lambda: Quantile(EPSILON, range(0)),
+        lambda: Quantile(EPSILON, range(4, 0, -1)),
+        lambda: Quantile(EPSILON, range(1 << 62, (1 << 62) + 2)),
     ):
         with pytest.raises(
             ValueError, match=r"events|cap|sum|quantile is not between 0 and 1|domain"
@@ -205,7 +205,7 @@ def test_caps_end_at_the_largest_value():
     assert len(levels_of(Sum(0, 2_000_000))) == 21
 
 
-@pytest.mark.parametrize(("rate", "questions"), [(Fraction(1, 10), 4), (Fraction(1), 1), (3, 20)])
+@pytest.mark.parametrize(("rate", "questions"), [(TENTH, 4), (ONE, 1), (3, 20)])
 def test_the_correction_is_least(rate, questions):
     """It is the one of ``svt_law``: one less would ring more often than once in so many."""
     assert correction(Fraction(rate), questions) == raised(float(rate), questions)
@@ -221,28 +221,27 @@ def test_settling_refines_both_sides():
 
 def test_auto_takes_the_least_threshold_and_says_why():
     """COUNT and quantiles: the extremal curve; SUM: a race where values are known to be small."""
-    delta = Fraction(1, 20)
-    count = choose(Count(), Fraction(1, 10), 20, delta)
+    count = choose(Count(), TENTH, 20, DELTA)
     assert (count.decider, count.effective) == ("tight", False)
     assert "tight" in count.why
     assert "is too small" in count.why
-    assert choose(Count(), Fraction(1, 10), 50, delta).effective
+    assert choose(Count(), TENTH, 50, DELTA).effective
     wide = Sum(0, 2_000_000)
-    assert choose(wide, Fraction(1, 10), 10**7, delta).decider == "tight"
-    small = choose(wide, Fraction(1, 10), 4 * 10**7, delta, largest=9_000)
+    assert choose(wide, TENTH, 10**7, DELTA).decider == "tight"
+    small = choose(wide, TENTH, 4 * 10**7, DELTA, largest=9_000)
     assert (small.decider, small.effective) == ("r2t", True)
-    assert choose(wide, Fraction(1, 10), 10**7, delta, largest=2_000_000).decider == "tight"
-    assert choose(Sum(-5, 5), Fraction(1, 10), 500, delta, largest=2).decider == "tight"
-    median = choose(MEDIAN, Fraction(1, 10), 5, delta)
+    assert choose(wide, TENTH, 10**7, DELTA, largest=2_000_000).decider == "tight"
+    assert choose(Sum(-5, 5), TENTH, 500, DELTA, largest=2).decider == "tight"
+    median = choose(MEDIAN, TENTH, 5, DELTA)
     assert (median.decider, median.effective) == ("tight", None)
-    assert median.threshold == units_min(Fraction(1, 10), delta, MEDIAN)
+    assert median.threshold == units_min(TENTH, DELTA, MEDIAN)
 
 
-@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)], ids=str)
+@pytest.mark.parametrize("share", [EPSILON, Fraction(1, 4), Fraction(9, 10)], ids=str)
 def test_so_many_units_make_a_quantile_sure(share):
     """A cell so many events away from the other answer is wrong with probability <= delta."""
-    kind, epsilon, delta = Quantile(share, range(10)), Fraction(1), Fraction(1, 20)
-    needed = units_min(epsilon, delta, kind)
+    kind, epsilon = Quantile(share, range(10)), ONE
+    needed = units_min(epsilon, DELTA, kind)
     band = TightBand.planned(kind, epsilon, 2)
     total = np.arange(0, 200)
     for low, high in ((0, 0), (1, 0), (0, 1)):
@@ -259,25 +258,25 @@ def test_so_many_units_make_a_quantile_sure(share):
             else:
                 away = -(-a * n // (b - a)) if n else 0
             if away >= needed:
-                assert band.error_at(step) <= float(delta)
+                assert band.error_at(step) <= float(DELTA)
 
 
 @pytest.mark.parametrize("kind", [Count(), Count(2), Sum(0, 4), MEDIAN], ids=str)
 def test_a_promised_band_keeps_its_rates(kind):
     """An alarm for leaving the band keeps both its rates, and one loss unit less does not."""
-    promise = Promise(max_fnr=Fraction(1, 20), tolerance=4, max_fpr=Fraction(1, 100))
+    promise = Promise(max_fnr=DELTA, tolerance=4, max_fpr=Fraction(1, 100))
     band = TightBand.promised(kind, 20, promise)
     steps = -(-9 // kind.sensitivity)
     assert max(band.error_at(x) for x in range(50)) <= 0.05
     assert max(band.error_at(-x) for x in range(steps, 50)) <= 0.01
-    less = TightBand.planned(kind, from_loss_units(band.units - 1), 20, Fraction(1, 20))
+    less = TightBand.planned(kind, from_loss_units(band.units - 1), 20, DELTA)
     assert int(less.probabilities[-steps - less.lowest]) * 100 > 1 << 64
 
 
 @pytest.mark.parametrize("kind", [Count(), Sum(0, 4)], ids=str)
 def test_a_promise_about_no_cell_is_refused(kind):
     """Where no aggregate is more than twice the tolerance inside, ringing always is for nothing."""
-    promise = Promise(max_fnr=Fraction(1, 20), tolerance=4)
+    promise = Promise(max_fnr=DELTA, tolerance=4)
     for tau in (1, 8):
         with pytest.raises(ConfigError, match="tolerance is half of tau or more") as caught:
             TightBand.promised(kind, tau, promise)
@@ -288,37 +287,36 @@ def test_a_promise_about_no_cell_is_refused(kind):
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_epsilons_out_of_range_are_refused(kind):
     """No bare overflow from planning, choosing or thresholds."""
-    delta = Fraction(1, 20)
     for epsilon in (Fraction(10**400), Fraction(1, 10**400)):
         for name in DECIDERS[type(kind)]:
             with pytest.raises(ConfigError, match="epsilon"):
                 planned(name, kind, epsilon, 3)
             if not isinstance(kind, Quantile) and name != "svt":
                 with pytest.raises(ConfigError, match="epsilon"):
-                    tau_min(name, kind, epsilon, delta, largest=2)
+                    tau_min(name, kind, epsilon, DELTA, largest=2)
         with pytest.raises(ConfigError, match="epsilon"):
-            choose(kind, epsilon, 3, delta)
+            choose(kind, epsilon, 3, DELTA)
 
 
 def test_a_largest_value_beyond_the_clip_is_refused():
     """Values are clipped: none is larger."""
     for largest in (41, 10**6):
         with pytest.raises(ConfigError, match="clip") as caught:
-            tau_min("r2t", Sum(0, 40), EPSILON, Fraction(1, 20), largest=largest)
+            tau_min("r2t", Sum(0, 40), EPSILON, DELTA, largest=largest)
         assert caught.value.hint
         with pytest.raises(ConfigError, match="clip"):
-            choose(Sum(0, 40), EPSILON, 3, Fraction(1, 20), largest=largest)
-    assert tau_min("r2t", Sum(0, 40), EPSILON, Fraction(1, 20), largest=40) > 1
+            choose(Sum(0, 40), EPSILON, 3, DELTA, largest=largest)
+    assert tau_min("r2t", Sum(0, 40), EPSILON, DELTA, largest=40) > 1
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10_000), Fraction(1, 50_000)], ids=str)
 def test_thresholds_of_small_epsilons_hold(epsilon):
     """The table reaches as far as the thresholds say, on both sides of the end."""
-    least = tau_min("tight", Count(), epsilon, Fraction(1, 20))
+    least = tau_min("tight", Count(), epsilon, DELTA)
     band = TightBand.planned(Count(), epsilon, least)
     assert max(band.error(0), band.error(2 * least)) <= 0.05
-    assert band.threshold(Fraction(1, 20)) == least
+    assert band.threshold(DELTA) == least
     assert band.probabilities.size >= 2 * MOST_REACH
     steps = band.probabilities.astype(np.float64) / 2**64
     assert ((steps[1:] - steps[:-1]) >= 0).all()
@@ -332,37 +330,36 @@ def test_thresholds_of_small_epsilons_hold(epsilon):
 
 def test_thresholds_that_no_table_reaches_are_refused():
     """Below some epsilon tight has no threshold, is not chosen by it, and says so."""
-    epsilon, delta = Fraction(1, 10**6), Fraction(1, 20)
+    epsilon = Fraction(1, 10**6)
     with pytest.raises(ConfigError, match="too small for tight") as caught:
-        tau_min("tight", Count(), epsilon, delta)
+        tau_min("tight", Count(), epsilon, DELTA)
     assert caught.value.hint
     with pytest.raises(ConfigError, match="too small for tight"):
-        units_min(epsilon, delta, MEDIAN)
+        units_min(epsilon, DELTA, MEDIAN)
     with pytest.raises(ConfigError, match="too small for tight"):
-        choose(MEDIAN, epsilon, 3, delta)
-    assert choose(Count(), epsilon, 10**7, delta).decider == "em"
+        choose(MEDIAN, epsilon, 3, DELTA)
+    assert choose(Count(), epsilon, 10**7, DELTA).decider == "em"
     for kind in (Count(), MEDIAN):
-        kept = choose(kind, epsilon, 10**7, delta, boundary=delta)
+        kept = choose(kind, epsilon, 10**7, DELTA, boundary=DELTA)
         assert (kept.decider, kept.threshold) == ("tight", None)
         assert not kept.effective
         assert "no tau" in kept.why
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("boundary", [None, Fraction(1, 20), Fraction(1, 5)], ids=str)
+@pytest.mark.parametrize("boundary", [None, DELTA, Fraction(1, 5)], ids=str)
 def test_the_threshold_is_that_of_what_is_planned(kind, boundary):
     """Both errors of the very band that is planned are kept from there on, and not before."""
-    delta = Fraction(1, 20)
-    choice = choose(kind, EPSILON, 50, delta, boundary=boundary)
-    least = TightBand.planned(kind, EPSILON, 1, boundary).threshold(delta)
+    choice = choose(kind, EPSILON, 50, DELTA, boundary=boundary)
+    least = TightBand.planned(kind, EPSILON, 1, boundary).threshold(DELTA)
     assert choice.decider == "tight"
     assert choice.threshold == least
     assert least is not None
     assert str(least) in choice.why
     if isinstance(kind, Quantile):
-        assert boundary is not None or least == units_min(EPSILON, delta, kind)
+        assert boundary is not None or least == units_min(EPSILON, DELTA, kind)
         return
-    assert boundary is not None or least == tau_min("tight", kind, EPSILON, delta)
+    assert boundary is not None or least == tau_min("tight", kind, EPSILON, DELTA)
 
     def worst(tau):
         band = TightBand.planned(kind, EPSILON, tau, boundary)
@@ -387,6 +384,5 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path, aggregate):
         r"fires with probability 0.05 or less if tau is ([\d.]+) or more;", note.message
     )
     warned = re.search(r"or less only with a tau of ([\d.]+) or more", warning.message)
-    assert said is not None
     assert said[1] == warned[1]
     assert "tau = 2 is too small" in note.message

@@ -30,7 +30,7 @@ def test_readings_are_the_literals_own_step_counts():
     of = Condition(formula, atoms, (10,))
     (share,) = apportioned(of, aim(2))
     for value in range(-60, 80, 7):
-        statistics = np.full((1, 3), value, dtype=np.int64)
+        statistics = np.full((1, 3), value)
         steps = share.channel.steps(statistics)
         for reading in share.readings:
             expected = of.test(reading.literal).quantise(statistics[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accountant.costs.levels import LevelCosts
-from operators.conditions.condition import Aim, Condition
+from operators.conditions.condition import Aim
 from operators.formulas import probe
 from operators.formulas.batched import Walks
 from operators.formulas.literals import apportioned, least_common_rate
@@ -32,7 +32,7 @@ def test_levels_begin_at_the_first_tolerance():
     assert operator.plan.epsilon == Fraction(sum(s.units[-1] for s in operator.scales), 10**12)
 
 
-def one_look(of: Condition, wanted: Aim) -> Fraction:
+def one_look(of, wanted):
     """Return what one noise for each channel costs, at the tolerances of the last phase."""
     shares = apportioned(of, wanted)
     return Fraction(sum(least_common_rate(share.readings)[0] for share in shares), 10**12)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,18 +15,15 @@ from operators.conditions.formula import Formula
 from operators.formulas.treewalk import rounded_costs, still_open
 from tests.support.formulas import random_formula
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-
-def states(formula: Formula) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
+def states(formula):
     """Return every state of the literals: false, open or true, one cell each."""
     table = np.indices((3,) * len(formula.literals)).reshape(len(formula.literals), -1)
     sure = {one: row == 2 for one, row in zip(formula.literals, table, strict=True)}
     return sure, {one: row > 0 for one, row in zip(formula.literals, table, strict=True)}
 
 
-def open_by_definition(formula: Formula, sure: dict[str, bool], open_: set[str]) -> set[str]:
+def open_by_definition(formula, sure, open_):
     """Return the open literals whose value changes the answer for some value of the others."""
     found = set()
     for one in open_:

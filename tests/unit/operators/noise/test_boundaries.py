@@ -10,10 +10,11 @@ from accountant.units import from_loss_units
 from operators.noise.boundaries import Cut, boundaries, finest_cut
 from operators.single.tslm import theoretical_limit
 from tests.support.boundaries import crossing_bound
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 LEVELS = tuple(map(Fraction, ("1e-5", "0.01", "0.2", "0.5", "1.7")))
-EVEN = (Fraction(1),) * 5
+ONE = Fraction(1)
+EVEN = (ONE,) * 5
 
 
 def test_shifts_fall_and_spend_the_bound():
@@ -47,10 +48,8 @@ def test_weights_move_the_shifts():
 
 def test_one_level_is_the_laplace_tail():
     """At q = 1/4-like rates a single shift is the quantile of the discrete Laplace."""
-    for t, beta in product(
-        (Fraction(1, 100), Fraction(1), Fraction(3)), (BETA, Fraction(1, 10**9))
-    ):
-        (shift,) = boundaries([t], beta, shape=[Fraction(1)]).shifts
+    for t, beta in product((Fraction(1, 100), ONE, Fraction(3)), (BETA, Fraction(1, 10**9))):
+        (shift,) = boundaries([t], beta, shape=[ONE]).shifts
         q = float(np.exp(-float(t)))
         assert q ** (shift + 1) / (1 + q) <= float(beta)
         assert shift == 0 or q**shift / (1 + q) > float(beta)
@@ -58,8 +57,8 @@ def test_one_level_is_the_laplace_tail():
 
 def test_nearly_equal_levels_keep_their_precision():
     """Rates that differ in the sixth digit, tiny and large: hardly anything is spent twice."""
-    levels = [Fraction(10**6 + i, 10**12) for i in range(8)] + [Fraction(1), Fraction(30)]
-    found = boundaries(levels, BETA, shape=[Fraction(1)] * 10)
+    levels = [Fraction(10**6 + i, 10**12) for i in range(8)] + [ONE, Fraction(30)]
+    found = boundaries(levels, BETA, shape=[ONE] * 10)
     assert sum(found.spent) <= BETA
     assert found.shifts[:8] == (found.shifts[7],) * 8
     assert all(0 < spent < Fraction(1, 10**7) for spent in found.spent[:7])
@@ -92,12 +91,12 @@ def test_a_single_cut_meets_the_limit(steps, alpha, beta):
     ("levels", "beta", "shape"),
     [
         ([], BETA, []),
-        ([Fraction(0)], BETA, [Fraction(1)]),
-        ([Fraction(2), Fraction(1)], BETA, [Fraction(1)] * 2),
-        ([Fraction(1)], Fraction(0), [Fraction(1)]),
-        ([Fraction(1)], Fraction(1), [Fraction(1)]),
-        ([Fraction(1)], BETA, [Fraction(0)]),
-        ([Fraction(1)], BETA, [Fraction(1)] * 2),
+        ([Fraction(0)], BETA, [ONE]),
+        ([Fraction(2), ONE], BETA, [ONE] * 2),
+        ([ONE], Fraction(0), [ONE]),
+        ([ONE], ONE, [ONE]),
+        ([ONE], BETA, [Fraction(0)]),
+        ([ONE], BETA, [ONE] * 2),
     ],
 )
 def test_bad_input_is_refused(levels, beta, shape):

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from operators.noise.gradual import GradualNoise, stay_probability
+from operators.noise.gradual import GradualNoise
 from operators.noise.source import KeyedNoise
 
 LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
@@ -32,11 +32,3 @@ def test_levels_that_do_not_rise_are_refused(levels):
     """Equal, falling, zero or missing levels have no chain."""
     with pytest.raises(ValueError, match="gradual release"):
         GradualNoise(levels)
-
-
-def test_coin_stays_between_its_limits():
-    """Nearly equal rates hardly ever move; far apart they nearly always do."""
-    near = stay_probability(Fraction(1), Fraction(10**9 + 1, 10**9)).floor(64)
-    far = stay_probability(Fraction(1, 10**12), Fraction(600)).floor(64)
-    assert near > 0.999999 * 2**64
-    assert far == 0

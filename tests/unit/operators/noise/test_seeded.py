@@ -66,4 +66,4 @@ def test_a_seed_is_a_whole_number():
     """Not a generator, and not a float."""
     for seed in (0.5, "7", np.random.default_rng(7)):
         with pytest.raises(ArgumentError, match="`seed` is a whole number"):
-            SeededSource(seed)  # type: ignore[arg-type]  # the mistake
+            SeededSource(seed)

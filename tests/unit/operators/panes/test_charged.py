@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,11 +15,6 @@ from operators.panes import Panes, alternatives
 from tests.statistical.panes_law import asked as asked_of
 from tests.support.ledgers import CELLS, Series, open_ledger, requests, set_up
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-
 PANE_MS = 10
 THRESHOLDS = (80, 120, 160)
 
@@ -28,7 +22,7 @@ THRESHOLDS = (80, 120, 160)
 asked = partial(asked_of, threshold=120, cells=CELLS)
 
 
-def granted(path: Path, series: Sequence[Series], until_ms: int, wall: int) -> bool:
+def granted(path, series, until_ms, wall):
     """Return whether a wall per event grants every window up to an instant."""
     with open_ledger(f"sqlite:///{path}") as ledger:
         set_up(ledger, PrivacyUnit.EVENT, wall, series)
@@ -38,7 +32,7 @@ def granted(path: Path, series: Sequence[Series], until_ms: int, wall: int) -> b
         return answers == {Answer.RESERVED}
 
 
-def charged(folder: Path, series: Sequence[Series], until_ms: int, units: int) -> bool:
+def charged(folder, series, until_ms, units):
     """Return whether an event is charged ``units`` exactly: not granted with one less."""
     held = granted(folder / "enough.db", series, until_ms, units)
     return held and not granted(folder / "short.db", series, until_ms, units - 1)

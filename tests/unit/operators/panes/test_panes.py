@@ -11,7 +11,7 @@ from accountant.errors import ArgumentError, ConfigError
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import SeededSource
-from operators.panes import Alternative, Panes, Tree, alternatives
+from operators.panes import Panes, Tree, alternatives
 from operators.panes.windows import PaneWindows
 from tests.statistical.panes_law import RATE
 from tests.statistical.panes_law import asked as asked_of
@@ -21,7 +21,7 @@ NOISE = SeededSource(1)
 asked = partial(asked_of, threshold=120, cells=2)
 
 
-def cheapest(found: tuple[Alternative, ...]) -> tuple[int, int] | None:
+def cheapest(found):
     """Return branching and levels of the first, ``None`` for windows decided alone."""
     tree = found[0].tree
     return None if tree is None else (tree.branching, tree.levels)
@@ -43,7 +43,7 @@ def test_counts_at_the_ends_of_int64_do_not_wrap():
     """They saturate, which brings no two further apart."""
     panes = Panes.planned([asked(3, 9)])
     ends = np.iinfo(np.int64)
-    far = np.array([[ends.min, ends.max]] * 3, dtype=np.int64)
+    far = np.array([[ends.min, ends.max]] * 3)
     noisy = panes.release(far, NOISE)
     assert np.abs(noisy).max() <= 2**52
     assert panes.decide(0, noisy).tolist() == [False, True]
@@ -125,7 +125,7 @@ def test_noise_that_is_never_drawn_is_refused():
 def test_windows_and_panes_of_another_shape_are_refused():
     """More panes than a window has, cells that are not there, no such question, nothing counted."""
     panes = Panes.planned([asked(2, 9)])
-    three = np.zeros((3, 2), dtype=np.int64)
+    three = np.zeros((3, 2), int)
     for call, words in (
         (lambda: panes.decide(0, three), "at most as many"),
         (lambda: panes.decide(1, three), "`question` is out"),
@@ -137,14 +137,14 @@ def test_windows_and_panes_of_another_shape_are_refused():
             call()
 
 
-def over_many(thresholds: tuple[int, ...] = (20, 24, 40)) -> PaneWindows:
+def over_many(thresholds=(20, 24, 40)):
     """Return windows of three panes over two statistics, of which the second is read."""
-    atom = ThresholdAtom(1, np.array(thresholds, dtype=np.int64))
+    atom = ThresholdAtom(1, np.array(thresholds))
     condition = Condition(Formula.parse("a"), {"a": atom}, (1, 1))
     return PaneWindows.planned(condition, Aim(RATE, (5,), panes=3))
 
 
-def sliding(panes: int) -> list[range]:
+def sliding(panes):
     """Return windows of three panes, then one of two at the end."""
     return [*(range(at, at + 3) for at in range(panes - 2)), range(panes - 2, panes)]
 
@@ -152,7 +152,7 @@ def sliding(panes: int) -> list[range]:
 def test_windows_tried_at_once_ring_as_those_that_are_released():
     """Panes released together, windows decided together: bit for bit what each by itself gives."""
     operator, panes = over_many(), 40
-    counts = np.random.default_rng(3).integers(0, 16, (panes, 2, 3), dtype=np.int64)
+    counts = np.random.default_rng(3).integers(0, 16, (panes, 2, 3))
     many = operator.release_many(counts, OneByOne(b"panes"))
     alone = OneByOne(b"panes")
     assert np.array_equal(many, np.stack([operator.release(each, alone) for each in counts]))
@@ -180,4 +180,4 @@ def test_a_running_sum_that_wraps_changes_no_window():
 def test_windows_of_more_panes_than_planned_are_refused():
     """Their noise was never planned for."""
     with pytest.raises(ArgumentError):
-        over_many().reached_many(np.zeros((9, 3), dtype=np.int64), [range(4)])
+        over_many().reached_many(np.zeros((9, 3), int), [range(4)])

@@ -11,7 +11,7 @@ from operators.panes import Tree
 from operators.panes.trees import PLAIN, trees
 
 
-def fewest(tree: Tree, start: int, end: int) -> int:
+def fewest(tree, start, end):
     """Return the least number of nodes that make up ``[start, end)``, by trying all."""
     best = {start: 0}
     for at in range(start, end):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,15 +22,12 @@ from operators.registry import create
 from operators.single.looks import EarlyAlarms
 from operators.svt.early import RunLooks
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 LOOKS = 4
 CELLS = 5
 WINDOWS = 60
 
 
-def early(mechanism: str, *, downward: bool = False) -> EarlyAlarms:
+def early(mechanism, *, downward=False):
     """Return early alarms over the second of two statistics, each cell with its own threshold."""
     thresholds = np.arange(20, 20 + CELLS)
     formula = Formula.parse("NOT a" if downward else "a")
@@ -41,7 +37,7 @@ def early(mechanism: str, *, downward: bool = False) -> EarlyAlarms:
     return found
 
 
-def courses(*, downward: bool = False) -> NDArray[np.int64]:
+def courses(*, downward=False):
     """Return windows whose second statistic grows, or falls, past the thresholds in some cells."""
     random = np.random.default_rng(7)
     grown = random.integers(0, 9, (WINDOWS, LOOKS, 2, CELLS)).cumsum(axis=1)
@@ -51,7 +47,7 @@ def courses(*, downward: bool = False) -> NDArray[np.int64]:
 class Given(NoiseSource):
     """Noise by window, look and cell, handed out to one window or to all of them at once."""
 
-    def __init__(self, window: int | None = None) -> None:
+    def __init__(self, window=None) -> None:
         """Draw the same arrays every time; ``None`` is for all windows."""
         super().__init__()
         random = np.random.default_rng(11)
@@ -61,7 +57,7 @@ class Given(NoiseSource):
         self.windows = slice(None) if window is None else slice(window, window + 1)
         self.requests = 0
 
-    def geometric(self, _t: Fraction, n: int) -> NDArray[np.int64]:
+    def geometric(self, _t, n):
         """Return the thresholds' noise at first, then that of look after look."""
         if not self.requests:
             drawn = self.opened[self.windows]
@@ -71,16 +67,16 @@ class Given(NoiseSource):
         assert drawn.size == n
         return drawn.reshape(-1).astype(np.int64)
 
-    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    def bernoulli(self, thresholds):
         """Toss the coins of look after look."""
         coins = self.coins[self.windows, self.requests]
         self.requests += 1
         return coins.reshape(-1) < thresholds
 
 
-def step_by_step(operator: EarlyAlarms, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+def step_by_step(operator, statistics):
     """Return the first look of every window and cell, as steps are decided for release."""
-    first = np.full((WINDOWS, CELLS), LOOKS, dtype=np.int64)
+    first = np.full((WINDOWS, CELLS), LOOKS)
     for window in range(WINDOWS):
         noise, before = Given(window), None
         for look in range(LOOKS):

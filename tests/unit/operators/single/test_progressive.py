@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError
@@ -15,17 +14,17 @@ from operators.noise.likely import likely_inside
 from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid, Ladder
 from operators.single.progressive import Dppwlm, Ppwlm
+from tests.support.formulas import BETA
 
-BETA = Fraction(1, 20)
 MECHANISMS = (Ppwlm, Dppwlm)
 
 
-def atom(cells: int = 1, sensitivity: int = 1) -> IntegerTest:
+def atom(cells=1, sensitivity=1):
     """Return ``s > 1000`` in every cell."""
     return IntegerTest(Comparison.GT, np.full(cells, 1000), sensitivity)
 
 
-def column(*values: int) -> NDArray[np.int64]:
+def column(*values):
     """Return statistics."""
     return np.array(values, dtype=np.int64)
 
@@ -72,14 +71,14 @@ def test_costs_are_levels_of_the_ladder(mechanism):
 def test_a_single_cell_does_not_jump_to_the_dearest_level():
     """With one cell every choice leaves the same min-entropy: the coarser level is taken."""
     operator = Dppwlm.planned(atom(), Promise(BETA, 1))
-    counts = np.zeros(10, dtype=np.int64)
+    counts = np.zeros(10, int)
     assert operator.following(0, column(5), counts) == 1
 
 
 def test_walk_skips_levels_that_decide_nobody():
     """Many cells at 500 below: levels whose boundaries are thousands of steps out are passed by."""
     operator = Dppwlm.planned(atom(1000), Promise(BETA, 1))
-    counts = np.zeros(10, dtype=np.int64)
+    counts = np.zeros(10, int)
     chosen = operator.following(0, np.full(1000, -500), counts)
     assert operator.ladder.low[chosen] < 500
 
@@ -122,7 +121,7 @@ def test_every_boundary_leaves_something_undecided():
 def test_impossible_grids_are_refused(bad):
     """No levels, too many, a rate of nothing, or nothing left for the other levels."""
     with pytest.raises(ConfigError):
-        Grid(**bad)  # type: ignore[arg-type]  # one wrong value each
+        Grid(**bad)
 
 
 def test_one_round_is_a_single_level_at_the_limit():

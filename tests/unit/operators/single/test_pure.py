@@ -23,13 +23,13 @@ CASES = [
 ]
 
 
-def least(epsilon: Fraction) -> Fraction:
+def least(epsilon):
     """Return mu^2 / 2 of randomised response, by another computation of the normal law."""
     mu = -2 * quantile(1 / (1 + exp_bounds(epsilon)[0]))
     return mu**2 / 2 * UNITS_PER_EPSILON
 
 
-def wrong(epsilon: Fraction, units: int) -> bool:
+def wrong(epsilon, units):
     """Tell whether a price is certainly too low, or more than a unit and a half too high."""
     exact = least(epsilon)
     return units < exact - Fraction(1, 1000) or units > exact + Fraction(3, 2)

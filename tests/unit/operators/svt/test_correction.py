@@ -49,7 +49,7 @@ def test_split_is_the_papers():
         ("gum", 50 * math.pi / math.sqrt(3), 50 * math.pi / math.sqrt(12)),
     ):
         for monotone, base in ((False, any_way), (True, one_way)):
-            w = optimal_split(50, monotone=monotone, noise=noise)  # type: ignore[arg-type]
+            w = optimal_split(50, monotone=monotone, noise=noise)
             assert float(w) == pytest.approx(base ** (2 / 3), abs=1e-6)
 
 
@@ -112,7 +112,7 @@ def test_correction_refuses_what_it_cannot_do():
     with pytest.raises(ValueError, match="cannot see"):
         svt_correction(exp, lap, 1e300, method="fft")
     with pytest.raises(ValueError, match="method"):
-        svt_correction(exp, lap, 1, 0, "guess")  # type: ignore[arg-type]
+        svt_correction(exp, lap, 1, 0, "guess")
 
 
 @pytest.mark.parametrize("one_sided", [False, True])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,14 +13,11 @@ from operators.svt.endurance import endurance, missed_in_silence
 from tests.statistical.svt_law import at_once, law, missed_given
 from tests.statistical.svt_law import terms as terms_of
 
-if TYPE_CHECKING:
-    from operators.svt.terms import SvtPlan
-
 plan = partial(terms_of, opening=Fraction(1), monotone=True, correction=-1)
 """Terms of a run whose noise is a few steps wide."""
 
 
-def courses(terms: SvtPlan, steps: tuple[int, ...], windows: int) -> tuple[float, float, float]:
+def courses(terms, steps, windows):
     """Return rings, spent and missed by walking every course of a run, question by question."""
     run, last = at_once(terms), windows * len(steps) - 1
     every = law(run, steps * windows)

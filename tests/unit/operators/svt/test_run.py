@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -105,23 +104,23 @@ def test_state_survives_storage():
 
 def test_state_of_other_terms_is_refused():
     """A threshold drawn for other terms, other alarms, a queue where none is kept, odd arrays."""
-    noise, steps = KeyedNoise(b""), np.zeros(2, dtype=np.int64)
+    noise, steps = KeyedNoise(b""), np.zeros(2, int)
     state = open_run(plan(3), noise)
-    queued = replace(state, queue=np.zeros((1, 4), dtype=np.int64))
+    queued = replace(state, queue=np.zeros((1, 4), int))
     for terms, of in ((plan(2), state), (plan(3, open_units=5), state), (plan(3), queued)):
         with pytest.raises(ValueError, match="other terms"):
             ask(terms, of, steps, noise)
-    odd: Any
-    for odd in (np.zeros(2), np.zeros((1, 2), dtype=np.int64)):
+
+    for odd in (np.zeros(2), np.zeros((1, 2), int)):
         with pytest.raises(ValueError, match="int64"):
             ask(plan(3), state, odd, noise)
     with pytest.raises(ValueError, match="one row per statistic"):
-        Svt.planned(condition(), aim()).ask(np.zeros((1, 2), dtype=np.int64), state, noise)
+        Svt.planned(condition(), aim()).ask(np.zeros((1, 2), int), state, noise)
     for left, rung in ((-1, 0), (0, -1)):
         with pytest.raises(ValueError, match="is negative"):
             RunState(0, left, rung, 1)
     with pytest.raises(ValueError, match="four int64"):
-        RunState(0, 1, 0, 1, np.zeros((2, 3), dtype=np.int64))
+        RunState(0, 1, 0, 1, np.zeros((2, 3), int))
 
 
 def test_costs_of_windows_add_up():

@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import chain, combinations_with_replacement, pairwise
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,25 +15,22 @@ from operators.svt import silence
 from operators.svt.endurance import missed_in_silence
 from operators.svt.planning import planned_terms
 from tests.statistical.svt_law import missed_given
+from tests.support.formulas import BETA
 from tests.support.svt import condition as condition_of
 
-if TYPE_CHECKING:
-    from operators.svt.terms import SvtPlan
-
-BETA = Fraction(1, 20)
 STEPS = 7  # of a tolerance of 3, from "must fire" to "must not fire"
 
 
 condition = partial(condition_of, 2)
 
 
-def aim(asked: int, limit: Fraction | None, **more: Any) -> Aim:
+def aim(asked, limit, **more):
     """Return what an analyst asks for, of a run with so many other questions."""
     made = Aim(BETA, (3,), max_fpr=BETA, alarms=2, asked_in_silence=asked)
     return replace(made, max_fnr_in_silence=limit, **more)
 
 
-def worst_course(terms: SvtPlan, steps: int, asked: int) -> float:
+def worst_course(terms, steps, asked):
     """Return the most probable miss over every silent prefix and what its cells may have counted.
 
     Cells that must not ring are tried at the edge of the tolerance, next to it and far below; a

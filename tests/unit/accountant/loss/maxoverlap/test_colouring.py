@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
@@ -16,13 +15,8 @@ from accountant.loss.maxoverlap.colouring import colouring_bound
 from benchmarks.overlap import uniform
 from tests.support.overlaps import coloured, ones, truth, workload
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
-    from accountant.regions.regions import Region
-
-
-def greedy_clique(regions: Sequence[Region], _: Sequence[int]) -> int:
+def greedy_clique(regions, _):
     """Broken twin: a clique that is merely large, read as a bound."""
     graph = Classes(regions).neighbours
     clique = []
@@ -32,7 +26,7 @@ def greedy_clique(regions: Sequence[Region], _: Sequence[int]) -> int:
     return len(clique)
 
 
-def shortfalls(bound: Callable[[Sequence[Region], Sequence[int]], int]) -> int:
+def shortfalls(bound):
     """Return for how many workloads a bound lies below the truth."""
     count = 0
     for seed in range(150):

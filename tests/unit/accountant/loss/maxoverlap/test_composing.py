@@ -55,67 +55,70 @@ def test_bad_weights_are_refused(weights, says):
                 maximum_overlap(regions, weights, composition=composition)
 
 
-class TestRenyi:
-    """Composition by Renyi divergences, turned into epsilon by dp-accounting."""
+# --- Renyi divergences, turned into epsilon by dp-accounting
 
-    def test_gaussians_agree_with_brute_force(self):
-        """For noise multipliers the answer is the worst row's epsilon, as the library has it."""
-        for seed in range(12):
-            regions = [region for region in workload(seed, regions=6) if not region.empty]
-            rng = random.Random(seed)
-            multipliers = [rng.choice([0.5, 1.0, 2, 4.5]) for _ in regions]
-            expected = 0.0
-            for row in rows_of(regions):
-                accountant = rdp.RdpAccountant()
-                for at in row:
-                    accountant.compose(accounting.GaussianDpEvent(float(multipliers[at])))
-                expected = max(expected, accountant.get_epsilon(1e-6))
-            found = maximum_overlap(regions, multipliers, composition=Rdp(delta=1e-6))
-            assert found.exact
-            assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
-    def test_events_of_different_kinds_are_bounded(self):
-        """Where no one order is the worst row's, the bound still holds for every row."""
-        orders = (1.5, 2.0, 4.0, 16.0, 64.0)
-        kinds = [
-            accounting.GaussianDpEvent(0.8),
-            accounting.LaplaceDpEvent(1.0),
-            accounting.PoissonSampledDpEvent(0.1, accounting.GaussianDpEvent(0.7)),
-        ]
-        for seed in range(20):
-            regions = [region for region in workload(seed, regions=8) if not region.empty]
-            rng = random.Random(seed)
-            events = [rng.choice(kinds) for _ in regions]
-            worst = 0.0
-            for row in rows_of(regions):
-                accountant = rdp.RdpAccountant(orders)
-                for at in row:
-                    accountant.compose(events[at])
-                worst = max(worst, accountant.get_epsilon(1e-5))
-            found = maximum_overlap(regions, events, composition=Rdp(1e-5, orders))
-            assert found.value <= worst * (1 + 1e-12)
-            assert worst <= found.upper_bound * (1 + 1e-12)
-            assert found.upper_bound <= found.plain
+def test_renyi_gaussians_agree_with_brute_force():
+    """For noise multipliers the answer is the worst row's epsilon, as the library has it."""
+    for seed in range(12):
+        regions = [region for region in workload(seed, regions=6) if not region.empty]
+        rng = random.Random(seed)
+        multipliers = [rng.choice([0.5, 1.0, 2, 4.5]) for _ in regions]
+        expected = 0.0
+        for row in rows_of(regions):
+            accountant = rdp.RdpAccountant()
+            for at in row:
+                accountant.compose(accounting.GaussianDpEvent(float(multipliers[at])))
+            expected = max(expected, accountant.get_epsilon(1e-6))
+        found = maximum_overlap(regions, multipliers, composition=Rdp(delta=1e-6))
+        assert found.exact
+        assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
-    def test_bad_weights_and_orders_are_refused(self):
-        """Noise of zero, what is no event, and events without a curve are refused."""
-        where = [Region.everything()]
-        refused = [0, -1.0, math.nan, "x", True, accounting.UnsupportedDpEvent()]
-        for weight in [*refused, accounting.NonPrivateDpEvent()]:
-            with pytest.raises(ValueError, match=r"weight 0|no Renyi order"):
-                maximum_overlap(where, [weight], composition=Rdp(1e-6))
-        for delta in (0, 1, -1, math.nan):
-            with pytest.raises(ValueError, match="delta"):
-                Rdp(delta)
-        for orders in ((), (1.0,), (math.inf,), (math.nan,), (0.5, 2.0)):
-            with pytest.raises(ValueError, match="order"):
-                Rdp(1e-6, orders)
 
-    def test_a_missing_library_is_named(self, monkeypatch):
-        """Without dp-accounting the error says what to install."""
-        monkeypatch.setitem(sys.modules, "dp_accounting.rdp", None)
-        with pytest.raises(ImportError, match=r"tocsin\[rdp\]"):
-            maximum_overlap([Region.everything()], [1], composition=Rdp(1e-6))
+def test_events_of_different_kinds_are_bounded():
+    """Where no one order is the worst row's, the bound still holds for every row."""
+    orders = (1.5, 2.0, 4.0, 16.0, 64.0)
+    kinds = [
+        accounting.GaussianDpEvent(0.8),
+        accounting.LaplaceDpEvent(1.0),
+        accounting.PoissonSampledDpEvent(0.1, accounting.GaussianDpEvent(0.7)),
+    ]
+    for seed in range(20):
+        regions = [region for region in workload(seed, regions=8) if not region.empty]
+        rng = random.Random(seed)
+        events = [rng.choice(kinds) for _ in regions]
+        worst = 0.0
+        for row in rows_of(regions):
+            accountant = rdp.RdpAccountant(orders)
+            for at in row:
+                accountant.compose(events[at])
+            worst = max(worst, accountant.get_epsilon(1e-5))
+        found = maximum_overlap(regions, events, composition=Rdp(1e-5, orders))
+        assert found.value <= worst * (1 + 1e-12)
+        assert worst <= found.upper_bound * (1 + 1e-12)
+        assert found.upper_bound <= found.plain
+
+
+def test_bad_renyi_weights_and_orders_are_refused():
+    """Noise of zero, what is no event, and events without a curve are refused."""
+    where = [Region.everything()]
+    refused = [0, -1.0, math.nan, "x", True, accounting.UnsupportedDpEvent()]
+    for weight in [*refused, accounting.NonPrivateDpEvent()]:
+        with pytest.raises(ValueError, match=r"weight 0|no Renyi order"):
+            maximum_overlap(where, [weight], composition=Rdp(1e-6))
+    for delta in (0, 1, -1, math.nan):
+        with pytest.raises(ValueError, match="delta"):
+            Rdp(delta)
+    for orders in ((), (1.0,), (math.inf,), (math.nan,), (0.5, 2.0)):
+        with pytest.raises(ValueError, match="order"):
+            Rdp(1e-6, orders)
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    """Without dp-accounting the error says what to install."""
+    monkeypatch.setitem(sys.modules, "dp_accounting.rdp", None)
+    with pytest.raises(ImportError, match=r"tocsin\[rdp\]"):
+        maximum_overlap([Region.everything()], [1], composition=Rdp(1e-6))
 
 
 def test_compositions_can_be_passed_as_objects():

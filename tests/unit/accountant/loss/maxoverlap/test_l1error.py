@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 from accountant.errors import ArgumentError
-from accountant.loss.maxoverlap import Overlap, average_l1_error, maximum_overlap, utility_gain
+from accountant.loss.maxoverlap import average_l1_error, maximum_overlap, utility_gain
 from accountant.regions.regions import Region
 
 ROWS = [(9, 6, 2.392, 1.9488), (120, 107, 8.747, 8.254), (284, 208, 13.446, 11.516)]
 
 
-def overlap(queries: int, most: int, power: int = 1) -> Overlap:
+def overlap(queries, most, power=1):
     """Return the overlap of queries of which so many share the worst row."""
     shared = [Region.where(day="mon")] * most
     regions = shared + [Region.where(day=f"d{at}") for at in range(queries - most)]

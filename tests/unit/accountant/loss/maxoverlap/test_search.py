@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,17 +12,10 @@ from accountant.loss.maxoverlap.classes import Classes
 from accountant.loss.maxoverlap.search import RowSearch
 from tests.support.overlaps import ones, ranges, sets, truth, workload
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accountant.regions.regions import Region
-
 STEPS = (0, 100, 500, 2_000)
 
 
-def searched(
-    regions: Sequence[Region], weights: Sequence[int], limit: int | None = None
-) -> tuple[int, int]:
+def searched(regions, weights, limit=None):
     """Return the weight of the row that a search finds, and its bound."""
     classes = Classes(regions)
     search = RowSearch(classes, weights, limit)
@@ -35,7 +27,7 @@ def searched(
     return value, upper
 
 
-def weighted(seed: int) -> tuple[list[Region], list[int]]:
+def weighted(seed):
     """Return a small workload of every kind of condition, and weights, some of them zero."""
     rng = random.Random(seed)
     kind = seed % 3
@@ -48,7 +40,7 @@ def weighted(seed: int) -> tuple[list[Region], list[int]]:
     return regions, [rng.randint(0, 6) if seed % 2 else 1 for _ in regions]
 
 
-def mistakes(count: int) -> Iterator[int]:
+def mistakes(count):
     """Yield the seeds of which a bound, or the row found, is not what brute force says."""
     for seed in range(count):
         regions, weights = weighted(seed)
@@ -61,13 +53,13 @@ def mistakes(count: int) -> Iterator[int]:
 
 
 @pytest.mark.long
-def test_hundreds_of_small_workloads_are_those_of_brute_force() -> None:
+def test_hundreds_of_small_workloads_are_those_of_brute_force():
     """They are exact when the search ends, and safe wherever it is stopped."""
     assert not list(mistakes(360))
 
 
 @pytest.mark.parametrize("twin", ["", "colours", "shares", "classes", "regions"])
-def test_broken_searches_are_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_searches_are_caught(twin, monkeypatch):
     """Colours and shares too low, and classes and regions forgotten at a branch, are all found.
 
     Without rows that are found on the way, as they are no part of what makes a bound right.

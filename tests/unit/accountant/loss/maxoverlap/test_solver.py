@@ -28,7 +28,7 @@ def test_the_answer_equals_brute_force(block, composition):
         weights = weights_for(seed, len(regions))
         found = maximum_overlap(regions, weights, composition=composition, work_limit=None)
         assert found.exact, seed
-        exact = [Fraction(weight) for weight in weights or ones(regions)]  # type: ignore[arg-type]
+        exact = [Fraction(weight) for weight in weights or ones(regions)]
         if composition == "sum":
             assert found.value == truth(regions, exact), seed
         else:
@@ -58,30 +58,21 @@ def test_regions_that_overlap_pairwise_need_not_share_a_row():
     assert (found.value, found.upper_bound, found.exact) == (2, 2, True)
 
 
+NATIVE, NORTH = Region.where(postcode="A", native="Y"), Region.where(postcode=["A", "B"])
+FOREIGN = Region.where(postcode="B", native="N")
+
+
 def test_the_example_of_the_paper():
     """Example 2 of Parallel Composition has a maximum overlap of two."""
-    queries = [
-        Region.where(postcode="A", native="Y"),
-        Region.where(postcode=["A", "B"]),
-        Region.where(postcode="B", native="N"),
-    ]
-    found = maximum_overlap(queries)
-    assert found.value == 2
-    assert len(found.members) == 2
-    assert utility_gain(found) == Fraction(1, 3)
+    found = maximum_overlap([NATIVE, NORTH, FOREIGN])
+    assert (found.value, len(found.members), utility_gain(found)) == (2, 2, Fraction(1, 3))
 
 
 def test_the_hypergraph_of_the_paper():
     """Example 3: of the six queries of Figure 8 no row is in more than three."""
-    queries = [
-        Region.where(postcode="A", native="Y"),
-        Region.where(postcode=["A", "B"]),
-        Region.where(postcode=["A", "C"], native="N"),
-        Region.where(native="Y"),
-        Region.where(postcode="C"),
-        Region.where(postcode="B", native="N"),
-    ]
-    found = maximum_overlap(queries)
+    south = Region.where(postcode=["A", "C"], native="N")
+    others = Region.where(native="Y"), Region.where(postcode="C"), FOREIGN
+    found = maximum_overlap([NATIVE, NORTH, south, *others])
     assert (found.value, found.exact, sorted(found.members)) == (3, True, [0, 1, 3])
 
 

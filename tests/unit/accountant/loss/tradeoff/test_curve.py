@@ -14,16 +14,17 @@ from accountant.loss.tradeoff.curve import hull
 from tests.support.laws import least_miss, random_law
 
 ONE, ZERO = Fraction(1), Fraction(0)
+HALF, QUARTER = ONE / 2, ONE / 4
 SIZES = [Fraction(each, 24) for each in range(25)][::3]
 
 
-def laws(seed: int, outcomes: int = 4) -> tuple[list[Fraction], list[Fraction]]:
+def laws(seed, outcomes=4):
     """Return two laws over the same outcomes."""
     rng = random.Random(seed)
     return random_law(rng, outcomes), random_law(rng, outcomes)
 
 
-def above(curves: list[TradeOff]) -> tuple[tuple[Fraction, Fraction], ...]:
+def above(curves):
     """Return the least of some curves itself: what an envelope from above would have."""
     sizes = sorted({corner[0] for curve in curves for corner in curve.corners} | set(SIZES))
     return tuple((size, min(curve(size) for curve in curves)) for size in sizes)
@@ -40,20 +41,20 @@ def test_no_test_of_two_laws_misses_less(seed):
 
 def test_rejecting_in_another_order_is_caught():
     """Broken twin: a test that rejects the outcomes as they are listed misses more."""
-    null, other = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]
-    assert TradeOff.of_laws(null, other)(Fraction(1, 4)) == Fraction(1, 2)
-    listed = 1 - other[1] * Fraction(1, 4) / null[1]
-    assert [listed] > least_miss(null, other, [Fraction(1, 4)])
+    null, other = [QUARTER, Fraction(3, 4)], [HALF, HALF]
+    assert TradeOff.of_laws(null, other)(QUARTER) == HALF
+    listed = 1 - other[1] * QUARTER / null[1]
+    assert [listed] > least_miss(null, other, [QUARTER])
 
 
 @pytest.mark.parametrize(
     "corners",
     [
         ((ZERO, ONE),),
-        ((ZERO, ONE), (Fraction(1, 2), Fraction(3, 5)), (ONE, ZERO)),
-        ((ZERO, Fraction(1, 2)), (Fraction(1, 2), Fraction(1, 2)), (ONE, ZERO)),
-        ((ZERO, Fraction(1, 4)), (Fraction(1, 2), Fraction(1, 2)), (ONE, ZERO)),
-        ((ZERO, ONE), (Fraction(1, 2), ZERO), (ONE, Fraction(1, 8))),
+        ((ZERO, ONE), (HALF, Fraction(3, 5)), (ONE, ZERO)),
+        ((ZERO, HALF), (HALF, HALF), (ONE, ZERO)),
+        ((ZERO, QUARTER), (HALF, HALF), (ONE, ZERO)),
+        ((ZERO, ONE), (HALF, ZERO), (ONE, Fraction(1, 8))),
         ((ZERO, Fraction(9, 8)), (ONE, ZERO)),
         ((ZERO, ONE), (ZERO, ZERO), (ONE, ZERO)),
         ((Fraction(1, 8), ONE), (ONE, ZERO)),
@@ -96,8 +97,8 @@ def test_an_envelope_from_above_is_no_trade_off_function():
 
 def test_the_lower_of_two_is_their_envelope():
     """Corollaries 1 and 2: the largest epsilon, and the largest mu."""
-    assert lower_envelope([pure(1), pure(Fraction(1, 2))]) == pure(1)
-    curves = [gaussian(mu, 32) for mu in (Fraction(1, 4), 1, Fraction(1, 2))]
+    assert lower_envelope([pure(1), pure(HALF)]) == pure(1)
+    curves = [gaussian(mu, 32) for mu in (QUARTER, 1, HALF)]
     assert lower_envelope(curves) == curves[1]
     assert curves[0].at_least(curves[2])
     assert not curves[2].at_least(curves[0])
@@ -151,5 +152,5 @@ def test_rounded_curves_lie_on_their_side():
     assert third.at_least(low)
     assert high.at_least(third)
     assert not low.at_least(third)
-    short = hull([(ZERO, ONE), (Fraction(1, 4), Fraction(1, 4))])
+    short = hull([(ZERO, ONE), (QUARTER, QUARTER)])
     assert short.rounded() is short

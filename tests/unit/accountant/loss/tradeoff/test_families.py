@@ -25,9 +25,10 @@ from accountant.loss.tradeoff import (
 from accountant.loss.tradeoff.curve import supported
 
 EPSILONS = (0, 0.25, 1, 2.5)
+HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
+def gaussian_delta(mu, epsilon):
     """Return the delta of two normals a distance of mu apart, in floats."""
     cdf = scipy.special.ndtr
     return float(cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * cdf(-mu / 2 - epsilon / mu))
@@ -38,11 +39,11 @@ def test_bounds_hold_and_are_close():
     root_of_e = Fraction("1.6487212707001281468486507878141635716537761007101480115750793116")
     below_one = Fraction("0.8413447460685429485852325456320379224779129667266043909873944502")
     for bounds, known in (
-        (exp_bounds(Fraction(1, 2)), root_of_e),
-        (log_bounds(root_of_e), Fraction(1, 2)),
-        (normal_bounds(Fraction(1)), below_one),
+        (exp_bounds(HALF), root_of_e),
+        (log_bounds(root_of_e), HALF),
+        (normal_bounds(ONE), below_one),
         (normal_bounds(Fraction(-1)), 1 - below_one),
-        (normal_bounds(Fraction(0)), Fraction(1, 2)),
+        (normal_bounds(ZERO), HALF),
     ):
         assert bounds[0] <= known + Fraction(1, 10**60)
         assert known - Fraction(1, 10**60) <= bounds[1]
@@ -63,7 +64,7 @@ def test_a_series_that_is_cut_short_is_caught():
             term = term * 9 / odd
             total += term
         cut = Fraction(total) * exp_bounds(Fraction(-9, 2))[1] * Fraction("0.398942280401432677940")
-    assert Fraction(1, 2) + cut < normal_bounds(Fraction(3))[0]
+    assert HALF + cut < normal_bounds(Fraction(3))[0]
 
 
 def test_floats_are_rounded_up():
@@ -92,11 +93,11 @@ def test_a_gaussian_through_its_points_is_caught():
         (Fraction(size), Fraction(scipy.special.ndtr(-scipy.special.ndtri(size) - 1)))
         for size in sizes
     ]
-    chords = TradeOff(((Fraction(0), Fraction(1)), *points, (Fraction(1), Fraction(0))))
+    chords = TradeOff(((ZERO, ONE), *points, (ONE, ZERO)))
     assert chords.delta(0.3) < gaussian_delta(1, 0.3) * (1 - 1e-6)
 
 
-@pytest.mark.parametrize(("rate", "steps"), [(Fraction(1, 2), 1), (Fraction(1, 3), 3), (1, 8)])
+@pytest.mark.parametrize(("rate", "steps"), [(HALF, 1), (Fraction(1, 3), 3), (1, 8)])
 def test_discrete_laplace_is_its_enumerated_law(rate, steps):
     """Outcomes one by one, with all far ones together: the same curve to 1e-12, and below."""
     fall, reach = math.exp(-rate), 80
@@ -118,8 +119,8 @@ def test_discrete_laplace_is_its_enumerated_law(rate, steps):
 
 def test_discrete_laplace_of_one_step_is_pure():
     """One step of noise of rate t is randomised response: f_(t, 0), and no more private."""
-    one = discrete_laplace(Fraction(1, 2))
-    assert len(one.corners) == len(pure(Fraction(1, 2)).corners)
+    one = discrete_laplace(HALF)
+    assert len(one.corners) == len(pure(HALF).corners)
     assert math.isclose(one(0.1), pure(0.5)(0.1), rel_tol=1e-15)
 
 
@@ -149,10 +150,10 @@ def test_the_ends_of_every_family():
 
 def test_lines_make_the_largest_curve_that_they_support():
     """A line that is nowhere above the others does not matter; one that is steeper does."""
-    steep, flat = (Fraction(2), Fraction(0)), (Fraction(1, 2), Fraction(1, 2))
+    steep, flat = (Fraction(2), ZERO), (HALF, HALF)
     curve = supported([steep, flat])
     assert curve.corners[1] == (Fraction(1, 3), Fraction(1, 3))
-    assert supported([steep, flat, (Fraction(1), Fraction(1, 2))]) == curve
+    assert supported([steep, flat, (ONE, HALF)]) == curve
     assert supported([(Fraction(2), Fraction(1, 8)), steep, flat]) == curve
     assert supported([]).corners[0] == (0, 0)
 
@@ -171,7 +172,7 @@ def test_lines_make_the_largest_curve_that_they_support():
         lambda: pure(1)(2),
         lambda: pure(1).delta(-1),
         lambda: pure(1).epsilon(2),
-        lambda: TradeOff.of_laws([Fraction(1)], [Fraction(1, 2)]),
+        lambda: TradeOff.of_laws([ONE], [HALF]),
         lambda: tensor_power(pure(1), -1),
         lambda: tensor([pure(1)], 1),
         lambda: tensor_power(pure(1), 2, 5_000),
@@ -180,5 +181,5 @@ def test_lines_make_the_largest_curve_that_they_support():
 def test_what_means_nothing_is_refused(call):
     """Numbers outside their ranges, laws that are none, powers below 0, and too few slopes."""
     with pytest.raises(ArgumentError) as refused:
-        call()  # type: ignore[operator]
+        call()
     assert refused.value.hint

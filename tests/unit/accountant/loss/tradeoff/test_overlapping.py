@@ -23,14 +23,14 @@ from tests.support.laws import random_law
 from tests.support.overlaps import rows_of, workload
 
 
-def curves_for(seed: int, count: int) -> list[TradeOff]:
+def curves_for(seed, count):
     """Return curves of random laws, some of them alike."""
     rng = random.Random(seed)
     kinds = [TradeOff.of_laws(random_law(rng, 3), random_law(rng, 3)) for _ in range(2)]
     return [rng.choice(kinds) for _ in range(count)]
 
 
-def worst(regions: list[Region], curves: list[TradeOff]) -> TradeOff:
+def worst(regions, curves):
     """Return the envelope of what every row loses, exactly."""
     rows = [[curves[at] for at in members] for members in rows_of(regions)]
     return lower_envelope([tensor(row, 4_096).low for row in rows] or [identity()])

@@ -25,7 +25,7 @@ from tests.unit.accountant.loss.tradeoff.test_families import gaussian_delta
 
 
 @cache
-def product(seed: int, factors: int = 3) -> tuple[tuple[TradeOff, ...], TradeOff]:
+def product(seed, factors=3):
     """Return curves of random laws and that of their product, by enumeration."""
     rng = random.Random(seed)
     pairs = [(random_law(rng, 4), random_law(rng, 4)) for _ in range(factors)]
