@@ -44,3 +44,24 @@ def test_bounds_of_a_probability_are_taken_from_the_worst_side() -> None:
     assert not found.meets(0.7, 0.8)
     assert range_of("< 0.1").meets(0.05, 0.2)
     assert not range_of("< 0.1").meets(0.15, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("often", "not a probability"),
+        ("1", "without decimals is too coarse"),
+        ("1/3", "without decimals is too coarse"),
+        ("0.4 to 0.2", "the first number is the larger one"),
+        (">= 95%", "0.95"),
+        (">= 95", "between 0 and 1"),
+        (">= -0.1", "between 0 and 1"),
+        ("=> 0.9", "not a probability"),
+        ("== 0.9", "not a probability"),
+        (">= ", "not a probability"),
+    ],
+)
+def test_what_is_no_range_is_said_so(text: str, said: str) -> None:
+    """With the reason."""
+    with pytest.raises(ValueError, match=said):
+        range_of(text)
