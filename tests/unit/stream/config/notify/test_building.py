@@ -57,6 +57,22 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
     assert definition_json(query, alarms.budget) == definition_json(before, plain.budget)
 
 
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("notify: {webhooks: {a: {url: http://a, secret: short}}}\n", "shorter than 16 bytes"),
+        ("notify: {mqtt: {a: {broker: a:1883, cafile: none.pem}}}\n", "is not a readable file"),
+        ("notify: {smtp: {}}\n", "unknown key"),
+    ],
+)
+def test_targets_and_boards_that_cannot_be_are_refused(
+    tmp_path: Path, section: str, said: str
+) -> None:
+    """In a file without feeds as in one of alarms, whose mistakes are recorded."""
+    with pytest.raises(ConfigError, match=said):
+        read_subscription(small(tmp_path, section), environ={})
+
+
 def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
     """Both give the same targets; secrets are in neither's representation."""
     path = written(tmp_path, "    lifecycle: {for: 2}\n", TARGETS)
