@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.hashing import KeyedHash
 from stream.model.feeds import Codec, Feed, Field, FieldType
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pytest
 
     from stream.events.hashing import ByteStrings
+    from stream.model.alarm import Alarm
+    from stream.model.alarms import Budget
 
 HASH_KEY = bytes(range(32))
 NOON_MS = 1_714_564_800_000
@@ -51,6 +54,27 @@ def a_feed(codec: Codec, **changes: Any) -> Feed:
         "fields": {name: Field(name, kind) for name, kind in KINDS.items()},
     }
     return Feed(**{**options, **changes})
+
+
+def a_reader(
+    feed: Feed, alarms: Sequence[Alarm], budget: Budget, *, whole: bool = True, **more: Any
+) -> PartitionReader:
+    """A reader of a topic's only partition, that begins each alarm at its first window."""
+    first = more.pop("first", 0)
+    silent: dict[str, Any] = {"on_read": lambda _count: None, "on_drops": lambda _drops: None}
+    reader = PartitionReader(
+        feed=feed,
+        partition=0,
+        partitions=1,
+        topic_id=f"log of {feed.name}",
+        alarms=alarms,
+        budget=budget,
+        hash_key=HASH_KEY,
+        **silent,
+        **more,
+    )
+    reader.begin({query.id: first for query in alarms}, ReadStart(whole=whole))
+    return reader
 
 
 def a_decoder(codec: Codec, *, partition: int = 0, partitions: int = 1, **changes: Any) -> Decoder:

@@ -178,6 +178,20 @@ def test_far_cells_are_decided_rightly(mechanism):
         assert np.array_equal(decision.fired, of.truth(statistics))
 
 
+@pytest.mark.parametrize("mechanism", [*FORMULAS, "fresh"])
+def test_costs_stay_within_the_plan(mechanism):
+    """No cell pays more than the plan's epsilon."""
+    cells = 1000
+    rng = np.random.default_rng(5)
+    of = condition("(a AND NOT b) OR (b AND c)", cells, statistics=(0, 0, 1))
+    statistics = rng.integers(70, 130, (2, cells), dtype=np.int64)
+    operator = made(mechanism, of)
+    decision = operator.decide(statistics, KeyedNoise(b"costs"))
+    assert decision.cost.cells == cells
+    assert decision.cost.worst_units <= operator.plan.epsilon * 10**12
+    assert decision.fired.shape == (cells,)
+
+
 @pytest.mark.parametrize("mechanism", ["ppwlm", *FORMULAS])
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 2), (1, 2)])
 def test_statistics_of_another_shape_are_refused(mechanism, shape):

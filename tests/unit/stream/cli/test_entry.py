@@ -38,9 +38,18 @@ It sleeps in short naps: a signal that comes just before the call does not end a
 """
 
 
-def told(number: signal.Signals, at: str, *arguments: str) -> tuple[int, str]:
-    """Start a command, send it a signal while it imports ``at``; return its code and last words."""
-    program = f"SLOW_AT, WAIT_S = {at!r}, {PATIENCE_S}\n{SLOW}"
+def slow(at: str, wait_s: float = PATIENCE_S) -> str:
+    """Return a process that waits while it imports ``at``."""
+    return f"SLOW_AT, WAIT_S = {at!r}, {wait_s}\n{SLOW}"
+
+
+def told(
+    number: signal.Signals, program: str, *arguments: str, written: Path | None = None
+) -> tuple[int, str]:
+    """Start a process, send it a signal once it waits; return its code and last words.
+
+    By then it has one file in the folder ``written``, where there is one.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=ROOT,
@@ -50,6 +59,7 @@ def told(number: signal.Signals, at: str, *arguments: str) -> tuple[int, str]:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "there\n"
+        assert written is None or len(list(written.iterdir())) == 1
         process.send_signal(number)
         _, said = process.communicate(timeout=PATIENCE_S)
     return process.returncode, said
@@ -65,7 +75,7 @@ def test_a_signal_ends_a_command_at_once(
     tmp_path: Path, at: str, number: signal.Signals, code: int
 ) -> None:
     """From the first import on, with one sentence, the signal's code and no traceback."""
-    ended, said = told(number, at, "check", configuration(tmp_path))
+    ended, said = told(number, slow(at), "check", configuration(tmp_path))
     assert ended == code
     assert said == f"tocsin: stopped by {number.name} before it was done\n"
 
@@ -93,24 +103,17 @@ def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Sig
     folder = tmp_path / "exports"
     folder.mkdir()
     program = f"WAIT_S = {PATIENCE_S}\n{OUTPUT}"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, "export", str(folder / "events.parquet")],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        assert len(list(folder.iterdir())) == 1
-        process.send_signal(number)
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 128 + number
+    ended, _ = told(number, program, "export", str(folder / "events.parquet"), written=folder)
+    assert ended == 128 + number
     assert list(folder.iterdir()) == []
 
 
 def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
     """With click's word and 1."""
-    assert told(signal.SIGINT, "sqlglot", "check", configuration(tmp_path)) == (1, "\nAborted!\n")
+    assert told(signal.SIGINT, slow("sqlglot"), "check", configuration(tmp_path)) == (
+        1,
+        "\nAborted!\n",
+    )
 
 
 EXECUTED = """\
@@ -136,17 +139,8 @@ entry.main()
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 1)])
 def test_the_exit_code_is_ours_wherever_the_signal_comes(number: signal.Signals, code: int) -> None:
     """Python's own is that of SIGINT once an interrupt has passed through an ``exec``."""
-    with subprocess.Popen(
-        [sys.executable, "-c", f"WAIT_S = {PATIENCE_S}\n{EXECUTED}", "check", "alarms.yaml"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.send_signal(number)
-        process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == code
+    program = f"WAIT_S = {PATIENCE_S}\n{EXECUTED}"
+    assert told(number, program, "check", "alarms.yaml")[0] == code
 
 
 BROKEN = """\

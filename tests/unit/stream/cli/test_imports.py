@@ -6,7 +6,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import click
 import pytest
 
 from stream.cli.main import Later, main
@@ -87,13 +86,3 @@ def test_the_list_of_commands_quotes_their_help(name: str) -> None:
     (help_, shown) = (str(listed.command.help), str(listed.help))
     assert " ".join(help_.split()).startswith(shown)
     assert listed.get_short_help_str() == listed.command.get_short_help_str()
-
-
-def test_a_command_reads_its_own_arguments(tmp_path: Path) -> None:
-    """The context is that of the command itself, under the name that was typed."""
-    above = click.Context(main, **main.context_settings)  # a command keeps its names of help
-    asked = [configuration(tmp_path), "--json"]
-    context = main.commands["plan"].make_context("plan", asked, parent=above)
-    assert (context.info_name, context.params["as_json"]) == ("plan", True)
-    assert not isinstance(context.command, Later)
-    assert isinstance(context.command, click.Command)

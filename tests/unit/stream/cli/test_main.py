@@ -10,11 +10,6 @@ import pytest
 from tests.support.commands import configuration, events, tocsin
 
 
-def test_version_is_printed() -> None:
-    """``--version`` names the program and its version."""
-    assert tocsin("--version").stdout.startswith("tocsin, version 0.")
-
-
 @pytest.mark.parametrize(
     ("command", "more"),
     [

@@ -43,18 +43,6 @@ def test_run_replays_to_json_lines_that_keep_their_schemas(tmp_path: Path) -> No
     assert [alarm["group"] for alarm in at_five] == [{"room": "hall"}]
 
 
-def test_second_run_prints_the_same_and_draws_nothing(tmp_path: Path) -> None:
-    """Running the same command again gives the same lines from the ledger."""
-    command = ("run", configuration(tmp_path), "--replay", events(tmp_path))
-    first = tocsin(*command, "--json")
-    assert tocsin(*command, "--json").stdout == first.stdout
-    shown = tocsin(*command)
-    assert shown.exit_code == 0
-    assert "24 decided by an earlier run (nothing was drawn again), 0 decided now" in " ".join(
-        shown.stdout.split()
-    )
-
-
 def test_a_dry_run_spends_nothing_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,25 +89,3 @@ def test_a_refusal_of_a_used_ledger_says_what_to_type(tmp_path: Path) -> None:
     assert "hint: use that ledger; if it is lost, " in held.stderr
     assert "with made-up data, add --dry-run" in held.stderr
     assert tocsin("run", path, "--replay", file, "--dry-run").exit_code == 0
-
-
-def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
-    """Five hours fit under the lifetime wall; the other nineteen are denied, uncharged."""
-    path = configuration(tmp_path, unit="user", epsilon_max="7", denials=True)
-    result = tocsin("run", path, "--replay", events(tmp_path), "--json")
-    assert (
-        "note: the budget covers about 5 windows of every alarm, then denies all" in result.stderr
-    )
-    lines = json_lines(result)
-    outcomes = [(line["outcome"], line["reason"]) for line in lines if "alarm_id" not in line]
-    assert outcomes == [("decided", None)] * 5 + [("denied", "budget")] * 19
-
-
-def test_unreachable_ledger_is_a_dependency(tmp_path: Path) -> None:
-    """A ledger in a folder that is gone (an unmounted volume) ends with 4, not with a new one."""
-    path = Path(configuration(tmp_path))
-    text = path.read_text(encoding="utf-8")
-    path.write_text(f"ledger: sqlite:///volume/ledger.db\n{text}", encoding="utf-8")
-    result = tocsin("run", str(path), "--replay", events(tmp_path))
-    assert result.exit_code == 4
-    assert "hint:" in result.stderr

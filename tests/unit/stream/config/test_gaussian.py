@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.loading import Report
+    from stream.model.alarms import Alarms
 
 CONFIG = """\
 feeds:
@@ -59,6 +60,13 @@ TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 def examined(folder: Path, text: str) -> Report:
     """Return what a file comes to."""
     return examine(folder / "alarms.yaml", environ={}, given=text.encode())
+
+
+def loaded(folder: Path, text: str) -> Alarms:
+    """Return what a file without errors comes to."""
+    report = examined(folder, text)
+    assert report.alarms is not None, report.errors
+    return report.alarms
 
 
 def written(
@@ -92,16 +100,12 @@ def test_comparisons_are_paid(
 ) -> None:
     """Of counts and sums, under both units; its price and its fingerprint are others than pure."""
     asked = {"having": having, "window": window, "unit": unit, "keys": f"tolerance: {tolerance}"}
-    report = examined(tmp_path, written(**asked))
-    assert report.alarms is not None, report.errors
-    budget = report.alarms.budget
+    alarms = loaded(tmp_path, written(**asked))
+    budget, query = alarms.budget, alarms.by_name["crowd"]
     assert budget.gaussian == Gaussian(Fraction(20), Fraction(1, 10**6))
     assert budget.wall_units == budget.gaussian.wall_units
-    query = report.alarms.by_name["crowd"]
     operator = create(query.mechanism, query.condition, query.aim)
-    pure = examined(tmp_path, written(**asked, promise=""))
-    assert pure.alarms is not None
-    before = pure.alarms.by_name["crowd"]
+    before = loaded(tmp_path, written(**asked, promise="")).by_name["crowd"]
     alone = create(before.mechanism, before.condition, before.aim)
     assert operator.plan.epsilon != alone.plan.epsilon
     assert query.fingerprint == fingerprint(query, budget) != before.fingerprint
@@ -114,9 +118,7 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
         how = f"{{tslm: {{max_fpr: 0.01, bounded_error: {first}}}}}"
         keys = f"tolerance: {tolerance}\n    mechanism: {how}"
         having = "COUNT(*) > 30 AND COUNT(*) < 90 OR COUNT(*) FILTER (WHERE age > 60) > 50"
-        report = examined(tmp_path, written(having=having, keys=keys))
-        assert report.alarms is not None, report.errors
-        query = report.alarms.by_name["crowd"]
+        query = loaded(tmp_path, written(having=having, keys=keys)).by_name["crowd"]
         operator = create(query.mechanism, query.condition, query.aim)
         decides = operator.negation if isinstance(operator, Mirrored) else operator
         assert isinstance(operator, Mirrored) is (first == "fpr")
@@ -129,9 +131,7 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
 def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> None:
     """The mirrored decision keeps both rates exactly, and its neighbours are mu-GDP at its rho."""
     keys = "tolerance: 9\n    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}"
-    report = examined(tmp_path, written(having=having, keys=keys))
-    assert report.alarms is not None, report.errors
-    query = report.alarms.by_name["crowd"]
+    query = loaded(tmp_path, written(having=having, keys=keys)).by_name["crowd"]
     operator = create(query.mechanism, query.condition, query.aim)
     assert operator.plan == price(query.mechanism, query.condition, query.aim)
     assert isinstance(operator, Mirrored)
@@ -174,12 +174,8 @@ CONVERTED = {
 @pytest.mark.parametrize("name", CONVERTED)
 def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
     """Its price is that of all it could lose, certified, whatever it gives back otherwise."""
-    paid, pure = (
-        examined(tmp_path, text) for text in (CONVERTED[name], CONVERTED[name].replace(GDP, ""))
-    )
-    assert paid.alarms is not None, paid.errors
-    assert pure.alarms is not None, pure.errors
-    query, before = (one.alarms.by_name["crowd"] for one in (paid, pure) if one.alarms)
+    texts = (CONVERTED[name], CONVERTED[name].replace(GDP, ""))
+    query, before = (loaded(tmp_path, text).by_name["crowd"] for text in texts)
     operator, alone = operator_of(query), operator_of(before)
     beyond = query.aim.alarms if name == "a run an event" else 0
     whole = gaussian_units(alone.plan.epsilon) + beyond
@@ -200,9 +196,7 @@ def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
 
 def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
     """Each step is decided by tslm: as many tables as looks, and their rho adds up."""
-    report = examined(tmp_path, written(window=CUMULATE, unit="event"))
-    assert report.alarms is not None, report.errors
-    query = report.alarms.by_name["crowd"]
+    query = loaded(tmp_path, written(window=CUMULATE, unit="event")).by_name["crowd"]
     early = early_of(query)
     assert early is not None
     once = replace(query.aim, looks=1, max_fpr=query.aim.max_fnr / 6)
@@ -225,12 +219,10 @@ def test_noise_of_panes_is_the_same_under_both_promises(
     text = written(
         keys="tolerance: 9\n    mechanism: panes", window=window, having=having, unit="event"
     )
-    paid, pure = (examined(tmp_path, each) for each in (text, text.replace(GDP, "")))
-    assert paid.alarms is not None, paid.errors
-    assert pure.alarms is not None, pure.errors
-    (panes,), (before,) = (one.alarms.panes.values() for one in (paid, pure) if one.alarms)
+    paid, pure = (loaded(tmp_path, each) for each in (text, text.replace(GDP, "")))
+    (panes,), (before,) = (one.panes.values() for one in (paid, pure))
     assert panes.aim.pane_units == before.aim.pane_units
-    charged = plans_of(paid.alarms)
+    charged = plans_of(paid)
     assert to_loss_units(charged[panes.id].epsilon) == times * gaussian_units(
         from_loss_units(panes.aim.pane_units)
     )
@@ -271,9 +263,7 @@ def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
 
 def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path: Path) -> None:
     """Also not by who plans without a file: a pure law is never charged as if it were another."""
-    report = examined(tmp_path, written())
-    assert report.alarms is not None
-    query = report.alarms.by_name["crowd"]
+    query = loaded(tmp_path, written()).by_name["crowd"]
     paid = {each for each, one in ALL.items() if one.gaussian or one.converted or one.bands}
     assert paid >= {"tslm", "ppwlm", "dppwlm", "probe", "probe-ent", "svt", "panes", "decider"}
     assert "nlm" not in paid

@@ -23,7 +23,6 @@ from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
-from stream.counting.partition import PartitionReader, ReadStart
 from stream.decisions.mechanisms import operator_of
 from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
@@ -31,7 +30,7 @@ from stream.kafka.topics import plan
 from stream.model.fingerprints import definition
 from stream.model.references import FARTHEST_REFERENCE, around, counted_on, public_feeds, waited_ms
 from tests.support.configurations import MARK, assert_named
-from tests.support.decoding import HASH_KEY
+from tests.support.decoding import a_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,19 +202,7 @@ def read(alarms: Alarms, name: str, events: list[str]) -> Partial:
     """Return the first minute's partial of a feed of one partition."""
     feed = alarms.feeds[name]
     queries, budget = counted_on(feed, alarms)
-    reader = PartitionReader(
-        feed=feed,
-        partition=0,
-        partitions=1,
-        topic_id=f"log of {name}",
-        alarms=queries,
-        budget=budget,
-        hash_key=HASH_KEY,
-        on_read=lambda _count: None,
-        on_drops=lambda _: None,
-        public=name in public_feeds(alarms),
-    )
-    reader.begin({query.id: 0 for query in queries}, ReadStart(whole=True))
+    reader = a_reader(feed, queries, budget, public=name in public_feeds(alarms))
     reader.read(
         [Record(at, at, log_append=True, value=text.encode()) for at, text in enumerate(events)]
     )
@@ -250,19 +237,7 @@ def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
     alarms = alarms_of(tmp_path, MARKS=MARKED)
     feed, day_ms = alarms.feeds["forecast"], 86_400_000
     queries, budget = counted_on(feed, alarms)
-    reader = PartitionReader(
-        feed=feed,
-        partition=0,
-        partitions=1,
-        topic_id="log",
-        alarms=queries,
-        budget=budget,
-        hash_key=HASH_KEY,
-        on_read=lambda _count: None,
-        on_drops=lambda _: None,
-        public=True,
-    )
-    reader.begin({"drift": 12 * day_ms}, ReadStart(whole=False))
+    reader = a_reader(feed, queries, budget, whole=False, first=12 * day_ms, public=True)
     for offset, time_ms in enumerate((10 * day_ms, 12 * day_ms + 3 * MINUTE_MS)):
         value, headers = encode_mark(Mark("forecast", time_ms, 0, offset), b"0123456789abcdef")
         reader.read([Record(offset, 0, log_append=True, value=value, headers=headers)])
@@ -358,7 +333,7 @@ class Harness:
 
 
 @contextmanager
-def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
+def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[Harness]:
     """Open what a configuration says; the clock stands at ``began_ms``."""
     parts.setdefault("KEYS", "timing: {reference_timeout: 1h}")
     text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
@@ -377,57 +352,47 @@ def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[tuple[Har
             first_start_ms={"drift": 0},
             clock_ms=lambda: now_ms[0],
         )
-        yield Harness(alarms, ledger, runtime, now_ms), ledger
+        yield Harness(alarms, ledger, runtime, now_ms)
 
 
-OWN, OTHERS = ((0, [100, 3]), (1, [20, 4])), ((0, [60, 7]), (1, [60, 40]))
+OWN = ((0, [100, 3]), (1, [20, 4]))
+OTHERS = ((REFERENCE_PARTITIONS, [60, 7]), (REFERENCE_PARTITIONS + 1, [60, 40]))
 
 
 def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path: Path) -> None:
     """Every order of the four partials waits for the last; references are added up."""
-    with running(tmp_path) as (run, ledger):
+    with running(tmp_path) as run:
         run.late(5 * MINUTE_MS)
-        for partition, values in OTHERS:
-            run.put(REFERENCE_PARTITIONS + partition, values)
+        for each in OTHERS:
+            run.put(*each)
             assert run.ended() == []
         run.put(*OWN[0])
         assert run.ended() == []
         run.put(*OWN[1])
         assert run.ended() == [("decided", None, 1)]  # 120 against 120, 7 against 47
-        assert ledger.reports.verify() == []
+        assert run.ledger.reports.verify() == []
 
 
 def test_a_lagging_reference_is_waited_for_until_its_timeout(tmp_path: Path) -> None:
     """Beyond decide_timeout too, as the alarm's own feed is whole; then the window is denied."""
-    with running(tmp_path) as (run, ledger):
-        for partition, values in OWN:
-            run.put(partition, values)
+    with running(tmp_path) as run:
+        for each in OWN:
+            run.put(*each)
         run.put(REFERENCE_PARTITIONS, [60, 7])
         run.late(60 * MINUTE_MS)
         assert run.ended() == []
         run.late(60 * MINUTE_MS + 1)
         assert run.ended() == [("denied", "reference_timeout", 0)]
         assert run.put(REFERENCE_PARTITIONS + 1, [60, 7]) is PartialStatus.DECIDED
-        assert ledger.reports.status().scopes["user"].spent_units == 0
-        assert ledger.reports.verify() == []
-
-
-def test_the_last_partial_in_time_decides(tmp_path: Path) -> None:
-    """At any lateness within the timeout."""
-    with running(tmp_path) as (run, _):
-        run.late(60 * MINUTE_MS)
-        for partition, values in OWN:
-            run.put(partition, values)
-        for partition, values in OTHERS:
-            run.put(REFERENCE_PARTITIONS + partition, values)
-        assert run.ended() == [("decided", None, 1)]
+        assert run.ledger.reports.status().scopes["user"].spent_units == 0
+        assert run.ledger.reports.verify() == []
 
 
 def test_the_alarms_own_partitions_keep_their_timeout(tmp_path: Path) -> None:
     """A whole reference does not prolong decide_timeout, nor stand in for a partition."""
-    with running(tmp_path) as (run, _):
-        for partition, values in OTHERS:
-            run.put(REFERENCE_PARTITIONS + partition, values)
+    with running(tmp_path) as run:
+        for each in OTHERS:
+            run.put(*each)
         run.put(*OWN[0])
         run.late(10 * MINUTE_MS)
         assert run.ended() == []
@@ -438,7 +403,7 @@ def test_the_alarms_own_partitions_keep_their_timeout(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", ["incomplete", "conflict"])
 def test_a_reference_that_was_not_counted_well_denies(tmp_path: Path, case: str) -> None:
     """Truncated or contradictory references are no better than such counts."""
-    with running(tmp_path) as (run, _):
+    with running(tmp_path) as run:
         run.late(MINUTE_MS)
         run.put(REFERENCE_PARTITIONS, [60, 7], complete=case != "incomplete")
         if case == "conflict":
@@ -448,7 +413,7 @@ def test_a_reference_that_was_not_counted_well_denies(tmp_path: Path, case: str)
 
 def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> None:
     """Neither log can stand in for the other, nor can either's partition numbers."""
-    with running(tmp_path) as (run, ledger):
+    with running(tmp_path) as run:
         reference, own = run.counted(REFERENCE_PARTITIONS, [1, 1]), run.counted(0, [1, 1])
         for wrong in (
             replace(reference, topic_id=own.topic_id),
@@ -457,12 +422,12 @@ def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> N
             replace(reference, counted_on="weather"),
         ):
             with pytest.raises(LogChangedError):
-                ledger.counts.put_partial(wrong)
+                run.ledger.counts.put_partial(wrong)
         for wrong in (replace(reference, counted_on=None), replace(own, counted_on="forecast")):
             with pytest.raises(ValueError, match="partitions"):
-                ledger.counts.put_partial(wrong)
+                run.ledger.counts.put_partial(wrong)
         with pytest.raises(ConfigChangedError):
-            ledger.counts.put_partial(replace(reference, fingerprint="other"))
+            run.ledger.counts.put_partial(replace(reference, fingerprint="other"))
 
 
 def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:

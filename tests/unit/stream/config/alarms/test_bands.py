@@ -25,13 +25,12 @@ from operators.deciders.mechanism import DECIDER
 from operators.noise.source import NoiseSource
 from stream.config.alarms.band_statistics import MOST_STATISTICS
 from stream.config.loading import Report, examine
-from stream.counting.partition import PartitionReader, ReadStart
 from stream.decisions.mechanisms import operator_of, plans_of, price_of
 from stream.events.decoder import Record
 from stream.model.fingerprints import definition
 from stream.planning.budget import budget_plan
 from tests.support.configurations import MARK, assert_named
-from tests.support.decoding import HASH_KEY
+from tests.support.decoding import a_reader
 from tests.support.keys import nested
 from tests.support.tree import ROOT
 
@@ -94,18 +93,16 @@ def examined(folder: Path, text: str, usual: str = USUAL) -> Report:
     return examine(path, environ={})
 
 
+def loaded(folder: Path, text: str, usual: str = USUAL) -> tuple[Alarm, Budget]:
+    """Return the alarm of a configuration without errors, and its budget."""
+    report = examined(folder, text, usual)
+    assert report.alarms is not None, report.errors
+    return report.alarms.by_name["drift"], report.alarms.budget
+
+
 def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Alarm:
     """Return the alarm of a configuration without errors."""
-    report = examined(folder, text_of(band, **keys))
-    assert report.alarms is not None, report.errors
-    return report.alarms.by_name["drift"]
-
-
-def budget_of(folder: Path, budget: str) -> Budget:
-    """Return a checked budget."""
-    report = examined(folder, text_of(budget=budget))
-    assert report.alarms is not None
-    return report.alarms.budget
+    return loaded(folder, text_of(band, **keys))[0]
 
 
 # --- what a good one means
@@ -217,9 +214,7 @@ def test_shares_and_bounds_enter_the_fingerprint(tmp_path: Path) -> None:
     """What is written is said there; a bound as DP-PQD has it is the one that is there anyway."""
 
     def band(text: str) -> dict[str, Any]:
-        alarms = examined(tmp_path, text).alarms
-        assert alarms is not None
-        found: dict[str, Any] = definition(alarms.by_name["drift"], alarms.budget)["band"]
+        found: dict[str, Any] = definition(*loaded(tmp_path, text))["band"]
         return found
 
     share = "ABS(SUM(paid) - REFERENCE) >= 0.25 * REFERENCE"
@@ -311,18 +306,7 @@ def counted(
         events: in log order.
         bills: their ids, where the feed has them.
     """
-    reader = PartitionReader(
-        feed=query.feed,
-        partition=0,
-        partitions=1,
-        topic_id="t",
-        alarms=[query],
-        budget=budget,
-        hash_key=HASH_KEY,
-        on_read=lambda _count: None,
-        on_drops=lambda _: None,
-    )
-    reader.begin({query.id: 0}, ReadStart(whole=True))
+    reader = a_reader(query.feed, [query], budget)
     records = []
     for at, event in enumerate(events):
         parts: dict[str, object] = {**asdict(event), "ts": at}
@@ -381,15 +365,13 @@ def test_statistics_are_what_the_decider_asks_for(
     table = "shop,amount\neast,9\nnorth,30\nsouth,12\n"
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
     text = text_of(band, decider=name, reference="usual[shop]", budget=unit)
-    report = examined(tmp_path, text, table)
-    assert report.alarms is not None, report.errors
-    query = report.alarms.by_name["drift"]
+    query, budget = loaded(tmp_path, text, table)
     assert query.band is not None
     decider, references = query.band.decider, query.band.references
     cap = 2 if unit == USER else 10**6
     for seed in range(4):
         events = sales(random.Random(seed), (0, 1, 30, 60)[seed])
-        found = counted(query, report.alarms.budget, events)
+        found = counted(query, budget, events)
         rings = query.condition.truth(found)
         for cell, shop in enumerate(SHOPS):
             values = np.array(values_of(aggregate, query, events, shop, cap), np.int64)
@@ -411,6 +393,12 @@ def outside(query: Alarm, values: NDArray[np.int64], reference: int) -> bool:
     return abs(int(np.sort(values)[rank - 1]) - reference) >= band.decider.tau
 
 
+def with_ids(text: str) -> str:
+    """Return a configuration whose events have bills."""
+    text = text.replace("unit: person\n", "unit: person\n    id: bill\n")
+    return text.replace("person: string", "person: string\n      bill: integer")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("ids", [False, True], ids=["no ids", "ids"])
 @pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
@@ -422,12 +410,8 @@ def test_a_neighbour_moves_statistics_by_no_more_than_stated(
     aggregate, tau, name = case
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
     text = text_of(band, decider=name, reference="30", budget=unit)
-    if ids:
-        text = text.replace("unit: person\n", "unit: person\n    id: bill\n")
-        text = text.replace("person: string", "person: string\n      bill: integer")
-    report = examined(tmp_path, text)
-    assert report.alarms is not None, report.errors
-    query, budget = report.alarms.by_name["drift"], report.alarms.budget
+    text = with_ids(text) if ids else text
+    query, budget = loaded(tmp_path, text)
     assert query.band is not None
     stated = np.array(query.condition.sensitivities)[:, np.newaxis]
     for seed in range(2):
@@ -470,12 +454,8 @@ def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, mov
 
     So the margin of a median moves by two where one event goes; ``hist`` pays for each by itself.
     """
-    text = text_of(MEDIAN, decider=name, reference="30")
-    text = text.replace("unit: person\n", "unit: person\n    id: bill\n")
-    text = text.replace("person: string", "person: string\n      bill: integer")
-    report = examined(tmp_path, text)
-    assert report.alarms is not None, report.errors
-    query, budget = report.alarms.by_name["drift"], report.alarms.budget
+    text = with_ids(text_of(MEDIAN, decider=name, reference="30"))
+    query, budget = loaded(tmp_path, text)
     low = Sale("ann", "north", 1, 1, 12, open=True)
     log = [low, replace(low, age=30), replace(low, age=31)]
     both = counted(query, budget, log, [7, 7, 8])
@@ -504,10 +484,7 @@ def test_an_alarm_fires_where_its_band_is_left(tmp_path: Path, aggregate: str, n
     band = f"ABS({aggregate} - REFERENCE) >= 12"
     text = text_of(band, decider=name, reference="30", epsilon='"500"')
     # What `tight` may miss it misses at the very end of the band, whatever the epsilon.
-    report = examined(tmp_path, text.replace("max_fnr: 0.05", "max_fnr: 1e-12"))
-    assert report.alarms is not None, report.errors
-    query = report.alarms.by_name["drift"]
-    budget = budget_of(tmp_path, EVENT)
+    query, budget = loaded(tmp_path, text.replace("max_fnr: 0.05", "max_fnr: 1e-12"))
     operator = operator_of(query)
     noise = NoiseSource()
     for low, high in ((13, 13), (29, 31), (50, 50)):

@@ -6,7 +6,6 @@ the single ones, in ``test_aggregate``.
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -21,12 +20,9 @@ from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.counter import Rows, WindowCounter
 from stream.counting.fates import Fate
-from stream.counting.partition import PartitionReader, ReadStart
 from stream.counting.projection import Columns, check_weights, project
-from stream.events.decoder import Record
 from stream.events.units import Roster, Units
 from stream.model.alarm import AggregateSpec, Term
-from stream.model.feeds import Field, FieldType
 from tests.support import reference
 from tests.support.reference import ROOMS, Event, cell_and_weights, weight_of
 from tests.unit.stream.counting.test_bounding import (
@@ -301,37 +297,3 @@ def test_a_count_beside_a_distinct_count_keeps_no_rows() -> None:
     assert sum(len(part) for group in groups.values() for part in group.parts) <= 16_384 + 3
     found = reference.cut(counter, 0)
     assert found.values == {1: 60_000, 4 + 1: 3, 8 + 1: 60_000}
-
-
-def test_a_partial_holds_every_statistic_of_every_cell() -> None:
-    """Statistic after statistic, each with all cells; a filter narrows only its own."""
-    query = reference.make_query(TUMBLING, spec(COUNT), spec(OFFSET, where=OPEN))
-    fields = {
-        **query.feed.fields,
-        "person": Field("person", FieldType.STRING),
-        "ts": Field("ts", FieldType.TIMESTAMP),
-    }
-    query = replace(query, feed=replace(query.feed, fields=fields))
-    reader = PartitionReader(
-        feed=query.feed,
-        partition=0,
-        partitions=1,
-        topic_id="t",
-        alarms=[query],
-        budget=reference.make_budget(PrivacyUnit.EVENT),
-        hash_key=bytes(32),
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
-    )
-    reader.begin({query.id: 0}, ReadStart(whole=True))
-    events = [("bar", 1.0, True), ("bar", 1.0, False), ("cellar", None, True), ("dé", 9.0, True)]
-    records = []
-    for at, (room, amount, is_open) in enumerate(events):
-        parts = {"person": "P", "ts": at, "room": room, "amount": amount, "open": is_open}
-        records.append(Record(at, at, log_append=True, value=json.dumps(parts).encode()))
-    reader.read(records)
-    reader.arrived_through(TUMBLING.calendar.bounds(0)[1])
-    (partial,) = reader.partials()
-    assert partial.cells == 2 * len(ROOMS)
-    assert partial.index.tolist() == [1, 2, 3, 4 + 1, 4 + 3]
-    assert partial.value.tolist() == [2, 1, 1, 2 * 2 - 2, 2 * 4 - 5]

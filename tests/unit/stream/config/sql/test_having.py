@@ -252,31 +252,6 @@ def test_guards_stand_where_nothing_else_says_so(having: str, guards: list[str])
     assert [atom.text for atom in made.atoms if atom.guard] == guards
 
 
-@pytest.mark.parametrize(
-    ("having", "message"),
-    [
-        (
-            " OR ".join(f"COUNT(*) > {n}" for n in range(17)),
-            "17 distinct comparisons, over 16",
-        ),
-        ("AVG(age) > 1.00000001", "has too many decimals"),
-        (
-            " AND ".join(
-                f"(COUNT(*) > {a} OR SUM(age) > {b})" for a in range(7) for b in range(7) if a <= b
-            ),
-            "",
-        ),
-    ],
-)
-def test_what_cannot_be_decided_is_refused(having: str, message: str) -> None:
-    """Too many atoms, or thresholds too fine for an average, are problems of the SQL."""
-    if not message:
-        assert len(counted(having).condition.atoms) == 14
-        return
-    with pytest.raises(SqlProblem, match=message):
-        counted(having)
-
-
 def constant(having: str) -> bool | None:
     """Return the outcome of a condition that has one in some cell."""
     tree = read(having)

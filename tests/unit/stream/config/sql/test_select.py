@@ -102,19 +102,21 @@ def test_windows_are_fixed_lengths_or_local_days(
 
 
 STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
+EQ, GE = Comparison.EQ, Comparison.GE
+OPEN = Compare("open", FieldType.BOOLEAN, EQ, value=True)
 
 
 @pytest.mark.parametrize(
     ("where", "tree"),
     [
-        ("room = 'lab'", Compare("room", STRING, Comparison.EQ, "lab")),
+        ("room = 'lab'", Compare("room", STRING, EQ, "lab")),
         ("'it''s' <> person", Compare("person", STRING, Comparison.NE, "it's")),
         ("3 < size", Compare("size", INTEGER, Comparison.GT, 3)),
         ("size <= -3", Compare("size", INTEGER, Comparison.LE, -3)),
-        ("raw >= 0.5", Compare("raw", FLOAT, Comparison.GE, 0.5)),
-        ("raw = 1", Compare("raw", FLOAT, Comparison.EQ, 1.0)),
-        ("open", Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True)),
-        ("open = FALSE", Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=False)),
+        ("raw >= 0.5", Compare("raw", FLOAT, GE, 0.5)),
+        ("raw = 1", Compare("raw", FLOAT, EQ, 1.0)),
+        ("open", OPEN),
+        ("open = FALSE", Compare("open", FieldType.BOOLEAN, EQ, value=False)),
         ("size IN (1, 2)", IsIn("size", INTEGER, (1, 2))),
         ("size NOT IN (1)", Not(IsIn("size", INTEGER, (1,)))),
         ("person IS NULL", IsNull("person")),
@@ -123,7 +125,7 @@ STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
             "size BETWEEN 1 AND 2",
             And(
                 (
-                    Compare("size", INTEGER, Comparison.GE, 1),
+                    Compare("size", INTEGER, GE, 1),
                     Compare("size", INTEGER, Comparison.LE, 2),
                 )
             ),
@@ -132,28 +134,26 @@ STRING, INTEGER, FLOAT = FieldType.STRING, FieldType.INTEGER, FieldType.FLOAT
             "open OR person IS NULL AND NOT (open AND open) OR (open)",
             Or(
                 (
-                    Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True),
+                    OPEN,
                     And(
                         (
                             IsNull("person"),
-                            Not(
-                                And((Compare("open", FieldType.BOOLEAN, Comparison.EQ, True),) * 2)
-                            ),
+                            Not(And((OPEN,) * 2)),
                         )
                     ),
-                    Compare("open", FieldType.BOOLEAN, Comparison.EQ, value=True),
+                    OPEN,
                 )
             ),
         ),
         (
             "ts >= '2011-06-01'",
-            Compare("ts", FieldType.TIMESTAMP, Comparison.GE, 1_306_879_200_000),
+            Compare("ts", FieldType.TIMESTAMP, GE, 1_306_879_200_000),
         ),
         (
             "ts < TIMESTAMP '2011-06-01T00:00:00.250Z'",
             Compare("ts", FieldType.TIMESTAMP, Comparison.LT, 1_306_886_400_250),
         ),
-        ("\"a.b\" = 'x'", Compare("a.b", STRING, Comparison.EQ, "x")),
+        ("\"a.b\" = 'x'", Compare("a.b", STRING, EQ, "x")),
     ],
 )
 def test_conditions_become_typed_trees(where: str, tree: object) -> None:
