@@ -14,6 +14,7 @@ from tests.support.ledgers import (
     USER,
     Series,
     admit,
+    partial,
     set_up,
     settle,
 )

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -26,6 +27,9 @@ from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm
 from tests.support.formulas import BETA, FORMULAS, aim, condition
+
+if TYPE_CHECKING:
+    from operators.base import Operator
 
 
 @pytest.mark.parametrize("text", ["a", "NOT a", "a AND a"])
@@ -61,7 +65,7 @@ def test_one_literal_is_decided_as_before(mechanism, text):
 def test_price_is_the_plan(mechanism, text, more):
     """Pricing gives the plan of the operator, which is named as in the configuration."""
     of = condition(text)
-    wanted = replace(aim(len(of.formula.atoms)), **more)
+    wanted = replace(aim(len(of.formula.atoms)), **more)  # type: ignore[arg-type]  # its fields
     plan = create(mechanism, of, wanted).plan
     assert price(mechanism, of, wanted) == plan
     assert plan.mechanism == mechanism
@@ -168,14 +172,16 @@ def test_far_cells_are_decided_rightly(mechanism):
     for text in ("(a AND b) OR c", "NOT (a AND b OR c)", "(a AND b) OR (NOT a AND c)"):
         statistics = np.array(list(product(ends, repeat=3)), dtype=np.int64).T
         of = condition(text, statistics.shape[1])
-        fresh = mechanism == "fresh"  # ProBE with noise for every phase
-        operator = (
-            Probe.planned(of, aim(3), fresh=Fraction(1, 2))
-            if fresh
-            else create(mechanism, of, aim(3))
-        )
+        operator = made(mechanism, of)
         decision = operator.decide(np.ascontiguousarray(statistics), KeyedNoise(b"far"))
         assert np.array_equal(decision.fired, of.truth(statistics))
+
+
+def made(mechanism: str, of: Condition) -> Operator:
+    """Return an operator of three atoms; ``fresh`` is ProBE with noise for every phase."""
+    if mechanism == "fresh":
+        return Probe.planned(of, aim(3), fresh=Fraction(1, 2))
+    return create(mechanism, of, aim(3))
 
 
 @pytest.mark.parametrize("mechanism", [*FORMULAS, "fresh"])
@@ -201,9 +207,9 @@ def test_statistics_of_another_shape_are_refused(mechanism, shape):
     if shape == (1, 2) and mechanism == "ppwlm":
         shape = (2, 2)
     with pytest.raises(ValueError, match="int64"):
-        operator.decide(np.zeros(shape, int), KeyedNoise(b""))
+        operator.decide(np.zeros(shape, dtype=np.int64), KeyedNoise(b""))
     with pytest.raises(ValueError, match="int64"):
-        operator.decide(np.zeros((2, 2)), KeyedNoise(b""))
+        operator.decide(np.zeros((2, 2)), KeyedNoise(b""))  # type: ignore[arg-type]  # float64
 
 
 @pytest.mark.parametrize("mechanism", [*FORMULAS, "dppwlm"])

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from operators import SvtPlan
 from operators.svt import integer_correction
 from operators.svt.planning import planned_terms
-from tests.support.svt import RATE
 from tests.support.tree import ROOT
 
+RATE = Fraction(1, 20)
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
 NEGATIVES = (1, 20)
 STEPS = (1, 5, 21, 101)  # odd: the paper's tolerance is half of what lies between
 ALARMS = (1, 10, 50)
 
 
-def planned(steps, alarms, *, monotone, questions=1):
+def planned(steps: int, alarms: int, *, monotone: bool, questions: int = 1) -> SvtPlan:
     """Return the planner's terms at usual rates."""
     return planned_terms(steps, RATE, RATE, alarms=alarms, questions=questions, monotone=monotone)
 
 
-def keeps(units, steps, mine, negatives):
+def keeps(units: int, steps: int, mine: SvtPlan, negatives: int) -> bool:
     """Tell whether the paper's run of this loss keeps the promise, in floats.
 
     Its threshold lies midway, so that either error is ``tolerance`` away from it.
@@ -36,7 +38,7 @@ def keeps(units, steps, mine, negatives):
     return law.below(r) <= RATE and law.at_least(r + steps) <= RATE / mine.questions
 
 
-def ratio(steps, mine, negatives):
+def ratio(steps: int, mine: SvtPlan, negatives: int) -> float:
     """Return about how much dearer the paper's run is, by halving."""
     low, high = 1.0, 2.0
     while not keeps(round(high * mine.epsilon_units), steps, mine, negatives):
