@@ -350,9 +350,10 @@ def test_what_is_said_of_it(tmp_path: Path) -> None:
         f"- {{name: full, alarm: crowd, counts: {full}, fires: '> 0.9'}}\n"
         "- {name: two, alarm: crowd, counts: {'east, r1': 60, 'west, r2': 60}, fires: '< 0.1'}\n"
     )
-    assert tocsin("test", str(cases)).exit_code == 0
+    tocsin("test", cases, code=0)
     events = written(tmp_path, FULL)
-    tried = tocsin("simulate", path, "--replay", events, "--runs", "3", "--mechanisms", "probe")
-    assert tried.exit_code == 0, tried.stderr
+    tried = tocsin(
+        "simulate", path, "--replay", events, "--runs", "3", "--mechanisms", "probe", code=0
+    )
     assert "not simulated: probe at tolerance" in tried.stdout
     assert "1 groups each" in " ".join(tried.stdout.split())
