@@ -162,13 +162,7 @@ def test_what_is_printed_is_what_is_computed(tmp_path: Path) -> None:
     assert (ring_probability(query, edge["almost_never"] + 1) or 0) > 0.001
     (few,) = found["few"]["detection"]  # fires below its threshold
     assert few["for_sure"] < 50 < few["almost_never"]
-    assert found["mean"]["detection"][0]["steps"] is not None
-    assert found["between"]["detection"][0]["for_sure"] is None
     assert found["crowd"]["false_alarms"] is not None
-    assert found["levels"]["false_alarms"] is None
-    assert (found["runs"]["episodes"], found["runs"]["alarms"]) == (10, 10)
-    assert budget["week"][1] == 7
-    assert budget["year"][1] == 365
 
 
 @pytest.mark.parametrize(

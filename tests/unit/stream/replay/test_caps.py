@@ -17,6 +17,7 @@ from stream.config.loading import load
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
 from tests.support.ledgers import Clock
+from tests.unit.stream.replay.test_gaussian_kinds import budget_of
 
 HOUR_MS = 3_600_000
 CONFIG = """\
@@ -108,12 +109,7 @@ def test_every_window_is_decided_and_charged_as_the_dearest_six(ran: Ran) -> Non
     assert outcomes == ["decided"] * 48
     assert tocsin("run", ran.path, "--replay", ran.data, "--json").stdout == ran.printed
     tocsin("ledger", ran.path, "verify", code=0)
-    (budget,) = [
-        line
-        for line in json_lines(tocsin("ledger", ran.path, "status", "--json"))
-        if line["record"] == "budget"
-    ]
-    assert 1.4 < float(budget["spent"]) < 1.5
+    assert 1.4 < float(budget_of(ran.path)["spent"]) < 1.5
 
 
 def test_a_changed_cap_is_a_changed_configuration(ran: Ran) -> None:

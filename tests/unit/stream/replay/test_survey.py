@@ -154,10 +154,15 @@ CASES = {
 }
 
 
-def _written(folder: Path, text: str, name: str, config: Mapping[str, str]) -> tuple[str, ...]:
+def _written(
+    folder: Path,
+    text: str = "",
+    name: str = "badges.jsonl",
+    config: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
     """Write a configuration and its events; return the command."""
     told = CONFIG
-    for before, after in config.items():
+    for before, after in (config or {}).items():
         assert before in told
         told = told.replace(before, after)
     (folder / "alarms.yaml").write_text(told, encoding="utf-8")
@@ -199,7 +204,7 @@ def test_a_custodian_may_want_it_so(tmp_path: Path, name: str) -> None:
 def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
     """A good file runs; one line says what was read, with the first of the most frequent fault."""
     text = _jsonl() + "nonsense\n" + json.dumps(_event(99, room="Hall")) + "\nmore\n"
-    result = tocsin(*_written(tmp_path, text, "badges.jsonl", {}), "--json")
+    result = tocsin(*_written(tmp_path, text), "--json")
     line = _noted(result)
     for said in (
         "43 events read, 40 usable; not usable: 2 undecodable (first: badges.jsonl, row 41: 'nons",
@@ -214,7 +219,7 @@ def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
 def test_examples_are_safe_to_show_on_a_terminal(tmp_path: Path) -> None:
     """What a line holds cannot move the cursor, and does not fill the screen."""
     text = _jsonl(room="\x1b[2J" + "x" * 500)
-    result = tocsin(*_written(tmp_path, text, "badges.jsonl", {}))
+    result = tocsin(*_written(tmp_path, text))
     assert "\x1b" not in result.stderr
     assert "x" * 200 not in result.stderr
 
@@ -239,7 +244,7 @@ def test_the_same_is_found_in_every_format(tmp_path: Path) -> None:
     for at, (name, write) in enumerate(writers.items()):
         folder = tmp_path / str(at)
         folder.mkdir()
-        command = _written(folder, "", name, {})
+        command = _written(folder, name=name)
         write(folder / name)
         line = _noted(tocsin(*command))
         told.add(line.replace(name, "FILE").replace("row 2:", "row 1:"))
@@ -262,7 +267,7 @@ def test_what_is_told_is_what_the_replay_drops(tmp_path: Path) -> None:
         {"ts": "2031-01-01T00:00:00Z"},
     ]
     text = _jsonl() + "".join(json.dumps(_event(n, **one)) + "\n" for n, one in enumerate(faulty))
-    command = _written(tmp_path, text, "badges.jsonl", {})
+    command = _written(tmp_path, text)
     report = tmp_path / "metrics.txt"
     result = tocsin(*command, "--custodian-report", report)
     lines = report.read_text().splitlines()
@@ -292,7 +297,7 @@ def _export(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
 
 def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
     """In the metrics' numbers; what could be read has its offset beside it."""
-    (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
+    (command, config, _, _) = _written(tmp_path)
     good_ms = 1_740_993_120_000
 
     def value(**other: object) -> bytes:
@@ -330,7 +335,7 @@ def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
 
 def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
     """Records that the broker did not date would all be dropped: nothing is spent on them."""
-    (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
+    (command, config, _, _) = _written(tmp_path)
     value = json.dumps(_event(1)).encode()
     export = _export(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
     result = tocsin(command, config, "--replay", export, code=2)
@@ -341,6 +346,6 @@ def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
 
 def test_options_of_replays_are_refused_with_a_worker(tmp_path: Path) -> None:
     """--accept-drops without --replay would promise what no worker does."""
-    command = _written(tmp_path, "", "badges.jsonl", {})
+    command = _written(tmp_path)
     result = tocsin(*command[:2], "--accept-drops", code=2)
     assert "needs --replay" in result.stderr
