@@ -29,7 +29,7 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
 from benchmarks.papers.trials import Outcome, measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Cells, Columns, round_range
-from tests.support.papers import FOLDERS, SLICE, SPANS, made_up
+from tests.support.papers import SLICE, SPANS, every_folder, made_up
 
 
 def test_statistics_are_counted_as_said():
@@ -238,7 +238,7 @@ def test_without_data_the_command_says_so(tmp_path, monkeypatch, capsys):
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@every_folder
 def test_the_data_are_read(folder):
     """Events per data set are those of its description; queries have cells that fire."""
     data = load(folder)

@@ -21,7 +21,7 @@ from benchmarks.papers.pqd.study import EPSILON, PRINTED, SHARES, Case, Draws
 from benchmarks.papers.pqd.synthetic import TREE, synthetic
 from operators.deciders import planned
 from operators.noise.source import KeyedNoise
-from tests.support.papers import FOLDERS, SLICE
+from tests.support.papers import SLICE, every_folder
 
 NAMES = {
     "sex": ("Female", "Male"),
@@ -185,7 +185,7 @@ def test_the_report_is_written(tmp_path):
     assert sum(pqd_words.chosen(found).values()) == 10 * len(QUERIES)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@every_folder
 def test_adult_is_read(folder):
     """Rows and answers are those of the data set's description."""
     table = pqd_data.load(folder)

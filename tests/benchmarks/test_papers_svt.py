@@ -33,7 +33,7 @@ from benchmarks.papers.svt.study import PRINTED_MEAN, Duel, duels, needed_negati
 from benchmarks.papers.svt.trials import CAPS, best_possible, firsts, run, selected
 from operators.noise.source import KeyedNoise
 from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
-from tests.support.papers import FOLDERS, SLICE
+from tests.support.papers import SLICE, every_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -263,7 +263,7 @@ def test_the_report_is_written(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ncr.png", "traversals.png"]
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@every_folder
 def test_the_data_are_read(folder):
     """Items and records are those of the descriptions."""
     sizes = {"adult": (123, 32_561), "baskets": (870, 100_000), "retail": (4_070, 25_900)}

@@ -32,12 +32,22 @@ COMPOSE = ROOT / "docker-compose.yml"
 OWN_IMAGE = "tocsin:"
 CUSTODIAN_PORT = "9465"
 
+Parsed = dict[str, Any]
+"""What YAML holds."""
+
 
 @pytest.fixture(scope="module")
-def compose() -> dict[str, Any]:
+def compose() -> Parsed:
     """The compose file with its anchors and merges resolved."""
-    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
+    loaded: Parsed = yaml.safe_load(COMPOSE.read_text())
     return loaded
+
+
+@pytest.fixture
+def services(compose: Parsed) -> Parsed:
+    """Its services, by name."""
+    found: Parsed = compose["services"]
+    return found
 
 
 def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
@@ -49,9 +59,9 @@ def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
     assert _schema(broken) != 0
 
 
-def test_every_image_is_pinned(compose: dict[str, Any]) -> None:
+def test_every_image_is_pinned(services: Parsed) -> None:
     """No image floats: a full version and a digest each, and so is the base of our own image."""
-    images = {name: service["image"] for name, service in compose["services"].items()}
+    images = {name: service["image"] for name, service in services.items()}
     dockerfile = text_of("deploy/Dockerfile")
     bases = re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)
     assert bases.pop() == "scratch"
@@ -62,9 +72,9 @@ def test_every_image_is_pinned(compose: dict[str, Any]) -> None:
         assert (tag[3] is None) == image.startswith(OWN_IMAGE), image
 
 
-def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
+def test_nothing_is_published_beyond_loopback(services: Parsed) -> None:
     """Every published port is bound to 127.0.0.1, and the custodian's is not published."""
-    ports = [p for s in compose["services"].values() for p in s.get("ports", [])]
+    ports = [p for s in services.values() for p in s.get("ports", [])]
     assert ports
     for port in ports:
         assert port.startswith("127.0.0.1:")
@@ -74,40 +84,42 @@ def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
 
 
 def test_podman_gets_one_port_of_the_range_that_docker_chooses_from(
-    compose: dict[str, Any],
+    services: Parsed,
 ) -> None:
     """Its file replaces the workers' ports and nothing else: podman refuses a range for one."""
-    services = _podman_file()["services"]
+    replaced = _podman_file()["services"]
     ranged = {
         name: port.split(":")
-        for name, each in compose["services"].items()
+        for name, each in services.items()
         for port in each.get("ports", [])
         if "-" in port
     }
-    assert services.keys() == ranged.keys()
+    assert replaced.keys() == ranged.keys()
     for name, (host, span, inside) in ranged.items():
-        assert services[name] == {"ports": {"replaced": [f"{host}:{span.split('-')[0]}:{inside}"]}}
+        assert replaced[name] == {"ports": {"replaced": [f"{host}:{span.split('-')[0]}:{inside}"]}}
 
 
-def test_podman_keeps_networks_apart(compose: dict[str, Any]) -> None:
+def test_podman_keeps_networks_apart(compose: Parsed) -> None:
     """Docker does by itself; podman routes between them unless each is told not to."""
     networks = _podman_file()["networks"]
     assert networks.keys() == compose["networks"].keys()
     assert all(each == {"driver_opts": {"isolate": "true"}} for each in networks.values())
 
 
-def test_the_database_cannot_be_reached_from_outside(compose: dict[str, Any]) -> None:
+def test_the_database_cannot_be_reached_from_outside(compose: Parsed, services: Parsed) -> None:
     """PostgreSQL holds raw aggregates: no port is published, its network is internal."""
-    postgres = compose["services"]["postgres"]
+    postgres = services["postgres"]
     assert "ports" not in postgres
     assert all(compose["networks"][name]["internal"] for name in postgres["networks"])
 
 
-def test_no_secret_stands_in_the_file_or_in_an_environment(compose: dict[str, Any]) -> None:
+def test_no_secret_stands_in_the_file_or_in_an_environment(
+    compose: Parsed, services: Parsed
+) -> None:
     """Each is a file that `deploy/secrets.sh` makes, and that git ignores."""
     for name, secret in compose["secrets"].items():
         assert secret == {"file": f"./secrets/{name}"}
-    for service in compose["services"].values():
+    for service in services.values():
         for key, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD|TOKEN|SECRET", key):
                 assert value.startswith("/run/secrets/")
@@ -115,7 +127,7 @@ def test_no_secret_stands_in_the_file_or_in_an_environment(compose: dict[str, An
     assert "${" not in COMPOSE.read_text()
 
 
-def test_secrets_are_made_once_and_for_the_owner(compose: dict[str, Any], tmp_path: Path) -> None:
+def test_secrets_are_made_once_and_for_the_owner(compose: Parsed, tmp_path: Path) -> None:
     """Every file that compose mounts, of letters and digits; a second run changes none."""
     folder = tmp_path / "secrets"
     script = str(ROOT / "deploy" / "secrets.sh")
@@ -129,9 +141,9 @@ def test_secrets_are_made_once_and_for_the_owner(compose: dict[str, Any], tmp_pa
     assert {path.name: path.read_text() for path in folder.iterdir()} == made
 
 
-def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
+def test_everybody_has_their_own_secrets_only(compose: Parsed, services: Parsed) -> None:
     """Nobody but the brokers has two passwords of one; analysts' containers have none of data."""
-    for name, service in compose["services"].items():
+    for name, service in services.items():
         given = {
             each if isinstance(each, str) else each["source"] for each in service.get("secrets", [])
         }
@@ -148,9 +160,10 @@ def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
             }
 
 
-def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, Any]) -> None:
+def test_sensors_analysts_and_the_custodian_share_no_network(
+    compose: Parsed, services: Parsed
+) -> None:
     """What meets on a network is the brokers and the worker, which ask who is there."""
-    services = compose["services"]
     on = {
         network: {name for name, service in services.items() if network in service["networks"]}
         for network in compose["networks"]
@@ -164,7 +177,9 @@ def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, 
     assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
 
 
-def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[str, Any]) -> None:
+def test_what_is_on_several_networks_listens_to_each_on_that_one(
+    compose: Parsed, services: Parsed
+) -> None:
     """Analysts' containers find no worker's listener and no custodian's page: only their own."""
     listeners = dict(each.split("://") for each in _properties()["listeners"].split(","))
     meant = {name: name.upper() for name in compose["networks"] if name != "watched"}
@@ -174,9 +189,9 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[s
     advertised = _properties()["advertised.listeners"].split(",")
     assert {f"{name}://{listeners[name]}" for name in meant.values()} <= set(advertised)
     for name in ("tocsin", "custodian", "topics"):
-        asked = compose["services"][name]["environment"]["TOCSIN_KAFKA"]
+        asked = services[name]["environment"]["TOCSIN_KAFKA"]
         (network,) = _networks_of(compose, "kafka", asked.partition(":")[0])
-        assert network in compose["services"][name]["networks"]
+        assert network in services[name]["networks"]
     alarms = yaml.safe_load(text_of("deploy/tocsin/alarms.yaml"))
     page = alarms["metrics"]["custodian"].partition(":")[0]
     assert _networks_of(compose, "tocsin", page) == ["custodian"]
@@ -186,7 +201,7 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[s
 
 
 def test_the_ledgers_role_owns_its_database_and_no_more(
-    compose: dict[str, Any], postgres: Postgres, tmp_path: Path
+    services: Parsed, postgres: Postgres, tmp_path: Path
 ) -> None:
     """The script that a new server runs, with its psql: a ledger opens, and nothing else does."""
     (tmp_path / "db_password").write_text("0a1b")
@@ -209,12 +224,12 @@ def test_the_ledgers_role_owns_its_database_and_no_more(
         assert kept.fetchall() == [("tocsin",)]
     host = conninfo_to_dict(own)["host"]
     open_ledger(f"postgresql://tocsin@/tocsin?host={host}").close()
-    database = compose["services"]["postgres"]
+    database = services["postgres"]
     assert "./deploy/postgres:/docker-entrypoint-initdb.d:ro" in database["volumes"]
     assert "POSTGRES_USER" not in database["environment"]
 
 
-def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> None:
+def test_the_broker_lets_nobody_in_without_a_name(services: Parsed) -> None:
     """Every listener but the controller's own, on loopback, asks for SASL; no ACL means no."""
     settings = _properties()
     protocols = dict(
@@ -226,7 +241,7 @@ def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> No
     assert listeners.pop("CONTROLLER").startswith("localhost:")
     assert listeners.keys() == protocols.keys()
     assert settings["allow.everyone.if.no.acl.found"] == "false"
-    published = {port.rpartition(":")[2] for port in compose["services"]["kafka"]["ports"]}
+    published = {port.rpartition(":")[2] for port in services["kafka"]["ports"]}
     hosts = {at for name, at in listeners.items() if name.startswith("HOST_")}
     assert {at.removeprefix(":") for at in hosts} == published
     script = text_of("deploy/kafka/settings.sh")
@@ -247,19 +262,19 @@ def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
     assert "eve" not in done.stderr
 
 
-def test_the_rights_are_those_of_the_script(compose: dict[str, Any]) -> None:
+def test_the_rights_are_those_of_the_script(services: Parsed) -> None:
     """Compose runs deploy/kafka/acls.sh, which gives rights and does nothing else."""
     assert "(../../deploy/kafka/acls.sh)" in text_of("docs/how-to/secure.md")
     head, _, commands = text_of("deploy/kafka/acls.sh").partition("set -eu\n")
     assert all(line.startswith("#") for line in head.splitlines())
     logical = commands.replace("\\\n", " ").splitlines()
     assert all(re.match(r"acls\(\)|each\(\)|acls --add |\w+=\$\(each |$", line) for line in logical)
-    assert compose["services"]["acls"]["entrypoint"][-1].endswith("/acls.sh")
+    assert services["acls"]["entrypoint"][-1].endswith("/acls.sh")
 
 
 @pytest.mark.parametrize(("code", "seen"), [(0, 0), (2, 0), (3, 0), (4, 4), (70, 70), (143, 143)])
 def test_what_starting_over_does_not_help_is_not_started_again(
-    tmp_path: Path, compose: dict[str, Any], code: int, seen: int
+    tmp_path: Path, services: Parsed, code: int, seen: int
 ) -> None:
     """A refusal ends with 0 and a line that says so, which `on-failure` leaves alone."""
     fake = tmp_path / "tocsin"
@@ -270,7 +285,7 @@ def test_what_starting_over_does_not_help_is_not_started_again(
     assert (said, serving.returncode) == ("ran run it\n", seen)
     assert ("is not started again" in told) == (code in (2, 3))
     for name in ("tocsin", "mqtt", "notify"):
-        ours = compose["services"][name]
+        ours = services[name]
         assert (ours["restart"], ours["entrypoint"]) == ("on-failure", ["serve.sh"])
 
 
@@ -291,9 +306,9 @@ def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
     assert serving.returncode == 0
 
 
-def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any]) -> None:
+def test_containers_run_without_rights_or_a_writable_disk(services: Parsed) -> None:
     """Each drops every capability, writes to memory and volumes only, and has limits."""
-    for name, service in compose["services"].items():
+    for name, service in services.items():
         assert service["read_only"] is True
         assert service["init"] is True
         assert service["cap_drop"] == ["ALL"]
@@ -301,17 +316,17 @@ def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any
         assert service["security_opt"] == ["no-new-privileges:true"]
         for limit in ("mem_limit", "cpus", "pids_limit"):
             assert service[limit]
-    ours = [s for s in compose["services"].values() if s["image"].startswith(OWN_IMAGE)]
+    ours = [s for s in services.values() if s["image"].startswith(OWN_IMAGE)]
     assert len(ours) == 6
     dockerfile = text_of("deploy/Dockerfile")
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", dockerfile, flags=re.MULTILINE)
     assert "--require-hashes -r /src/requirements/image.lock" in dockerfile
 
 
-def test_what_runs_for_long_is_watched(compose: dict[str, Any]) -> None:
+def test_what_runs_for_long_is_watched(services: Parsed) -> None:
     """Every service but those that do one thing and end, or have no page, has a health check."""
     ends, silent = {"acls", "topics", "custodian"}, {"mqtt", "notify"}
-    for name, service in compose["services"].items():
+    for name, service in services.items():
         assert (service["restart"] == "no") == (name in ends)
         own = service["image"].startswith(OWN_IMAGE)
         checked = service.get("healthcheck", {"disable": not own})
@@ -331,9 +346,9 @@ def test_kafka_stamps_records_itself_and_creates_no_topic() -> None:
     assert settings["auto.create.topics.enable"] == "false"
 
 
-def test_everything_that_is_mounted_exists(compose: dict[str, Any]) -> None:
+def test_everything_that_is_mounted_exists(compose: Parsed, services: Parsed) -> None:
     """A missing file would be mounted as an empty directory, which is hard to tell from a fault."""
-    for service in compose["services"].values():
+    for service in services.values():
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
             if source.startswith("."):
@@ -370,13 +385,11 @@ def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
     assert check(file, environ={}) == []
 
 
-def test_mqtt_and_notify_that_compose_runs_are_sound(
-    tmp_path: Path, compose: dict[str, Any]
-) -> None:
+def test_mqtt_and_notify_that_compose_runs_are_sound(tmp_path: Path, services: Parsed) -> None:
     """Each reads its secrets and nothing else, keeps what it must on a volume, names services."""
     for name, read in (("mqtt", read_mqtt), ("notify", read_subscription)):
         text = text_of(f"deploy/tocsin/{name}.yaml")
-        given = {each["target"] for each in compose["services"][name]["secrets"]}
+        given = {each["target"] for each in services[name]["secrets"]}
         assert set(re.findall(r"/run/secrets/(\w+)", text)) == given
         for secret in given:
             (tmp_path / secret).write_text("0a1b\n")
@@ -384,13 +397,13 @@ def test_mqtt_and_notify_that_compose_runs_are_sound(
         file.write_text(text.replace("/run/secrets", str(tmp_path)))
         read(file, environ={})
         (kept,) = re.findall(r"^  (?:buffer|dead_letters): (/.*)/[^/]+$", text, flags=re.MULTILINE)
-        assert f"{name}:{kept}" in compose["services"][name]["volumes"]
+        assert f"{name}:{kept}" in services[name]["volumes"]
         for service, port in re.findall(r"\b(kafka|mosquitto|alertmanager-public):(\d+)", text):
-            shared = set(compose["services"][service]["networks"])
-            assert shared & set(compose["services"][name]["networks"]), (service, port)
+            shared = set(services[service]["networks"])
+            assert shared & set(services[name]["networks"]), (service, port)
 
 
-def test_the_board_that_compose_runs_is_sound(tmp_path: Path, compose: dict[str, Any]) -> None:
+def test_the_board_that_compose_runs_is_sound(tmp_path: Path, services: Parsed) -> None:
     """It listens where compose publishes it, and links what analysts reach there."""
     shutil.copy(ROOT / "deploy/tocsin/rooms.txt", tmp_path)
     (tmp_path / "kafka_password").write_text("0a1b\n")
@@ -399,11 +412,11 @@ def test_the_board_that_compose_runs_is_sound(tmp_path: Path, compose: dict[str,
     file.write_text(text.replace("/run/secrets", str(tmp_path)))
     found = read_board(file, environ={}).board
     port = found.listen[1]
-    assert compose["services"]["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert services["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     published = {
         each.rpartition(":")[0]
         for name in ("grafana-public", "prometheus-public", "alertmanager-public")
-        for each in compose["services"][name]["ports"]
+        for each in services[name]["ports"]
     }
     assert {urlsplit(link).netloc for link in found.links.values()} == published
 
@@ -421,11 +434,11 @@ def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder: str) -> Non
             assert domain == feed["fields"][field]["domain"]
 
 
-def test_everybody_on_mqtt_may_do_one_thing(compose: dict[str, Any]) -> None:
+def test_everybody_on_mqtt_may_do_one_thing(services: Parsed) -> None:
     """Who logs in there has a password and a part of the ACL; nobody reads what sensors write."""
     acl = text_of("deploy/mosquitto/acl")
     parts = {each.split("\n")[0]: each.split("\n")[1:] for each in acl.split("user ")[1:]}
-    assert {f"mqtt_{name}" for name in parts} == set(compose["services"]["mosquitto"]["secrets"])
+    assert {f"mqtt_{name}" for name in parts} == set(services["mosquitto"]["secrets"])
     may = {
         name: {tuple(line.split()[1:]) for line in lines if line.startswith("topic ")}
         for name, lines in parts.items()
@@ -460,7 +473,7 @@ def _properties() -> dict[str, str]:
     return {key: value for key, value in lines}  # noqa: C416  lists of two are not pairs
 
 
-def _networks_of(compose: dict[str, Any], service: str, alias: str) -> list[str]:
+def _networks_of(compose: Parsed, service: str, alias: str) -> list[str]:
     """Return the networks on which a name is a service's and nobody else's anywhere."""
     found = [
         (name, network)
@@ -473,16 +486,16 @@ def _networks_of(compose: dict[str, Any], service: str, alias: str) -> list[str]
     return [network for _, network in found]
 
 
-def _podman_file() -> dict[str, Any]:
+def _podman_file() -> Parsed:
     class Loader(yaml.SafeLoader):
         """Reads what replaces a list, where two files' lists would be put together."""
 
-    def _replacing(loader: yaml.SafeLoader, node: yaml.SequenceNode) -> dict[str, Any]:
+    def _replacing(loader: yaml.SafeLoader, node: yaml.SequenceNode) -> Parsed:
         return {"replaced": loader.construct_sequence(node)}
 
     Loader.add_constructor("!override", _replacing)
     text = text_of("deploy/up/podman.yml")
-    loaded: dict[str, Any] = yaml.load(text, Loader)  # noqa: S506  a safe loader's child
+    loaded: Parsed = yaml.load(text, Loader)  # noqa: S506  a safe loader's child
     return loaded
 
 

@@ -22,27 +22,31 @@ if TYPE_CHECKING:
 KUBERNETES = "1.31"
 OURS = {"ServiceMonitor", "PrometheusRule"}
 """Kinds of the Prometheus operator, whose schemas are not Kubernetes' own."""
+Document = dict[str, Any]
+Documents = list[Document]
+Named = dict[str, Document]
+
 PUBLIC, CUSTODIAN, BOARD = 9464, 9465, 8470
 
 
-def rendered(name: str) -> list[dict[str, Any]]:
+def rendered(name: str) -> Documents:
     """What a case renders to."""
     text = (RENDERED / f"{name}.yaml").read_text()
     return [one for one in yaml.safe_load_all(text) if one]
 
 
 @pytest.fixture(params=CASES)
-def documents(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+def documents(request: pytest.FixtureRequest) -> Documents:
     """What each case renders to."""
     return rendered(request.param)
 
 
-def of_kind(documents: list[dict[str, Any]], *kinds: str) -> dict[str, dict[str, Any]]:
+def of_kind(documents: Documents, *kinds: str) -> Named:
     """Documents of some kinds, by name."""
     return {one["metadata"]["name"]: one for one in documents if one["kind"] in kinds}
 
 
-def pods(documents: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def pods(documents: Documents) -> Named:
     """Specifications of pods, by role."""
     templates = [
         one["spec"]["template"]
@@ -52,7 +56,7 @@ def pods(documents: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {one["metadata"]["labels"][role]: one["spec"] for one in templates}
 
 
-def open_ends(pod: dict[str, Any]) -> Iterator[str]:
+def open_ends(pod: Document) -> Iterator[str]:
     """What a pod may do that none of ours needs."""
     rights = pod.get("securityContext", {})
     if not (rights.get("runAsNonRoot") and rights.get("runAsUser", 0) > 0):
@@ -75,7 +79,7 @@ def open_ends(pod: dict[str, Any]) -> Iterator[str]:
             yield "a secret in the environment"
 
 
-def test_what_is_committed_is_of_the_chart_as_it_stands(documents: list[dict[str, Any]]) -> None:
+def test_what_is_committed_is_of_the_chart_as_it_stands(documents: Documents) -> None:
     """Whoever changed the chart has rendered it again; `make deploy-check` asks helm itself."""
     assert documents
     for name in CASES:
@@ -83,7 +87,7 @@ def test_what_is_committed_is_of_the_chart_as_it_stands(documents: list[dict[str
         assert first.endswith(stamp()), "python -m deploy.helm.chart HELM --write"
 
 
-def test_kubernetes_takes_every_document(documents: list[dict[str, Any]]) -> None:
+def test_kubernetes_takes_every_document(documents: Documents) -> None:
     """By its own schemas, which refuse a key that they do not know."""
     for one in documents:
         if one["kind"] in OURS:
@@ -96,7 +100,7 @@ def test_kubernetes_takes_every_document(documents: list[dict[str, Any]]) -> Non
             kubernetes_validate.validate(broken, KUBERNETES, strict=True)
 
 
-def test_no_pod_may_do_more_than_it_must(documents: list[dict[str, Any]]) -> None:
+def test_no_pod_may_do_more_than_it_must(documents: Documents) -> None:
     """No root, no token of the cluster's, nothing to write, and each opening is seen."""
     for pod in pods(documents).values():
         assert not list(open_ends(pod))
@@ -117,7 +121,7 @@ def test_no_pod_may_do_more_than_it_must(documents: list[dict[str, Any]]) -> Non
         assert list(open_ends(broken)) == [seen]
 
 
-def test_secrets_are_named_and_never_written(documents: list[dict[str, Any]]) -> None:
+def test_secrets_are_named_and_never_written(documents: Documents) -> None:
     """No document holds one, and each role is given its own."""
     assert not of_kind(documents, "Secret")
     given = {}
@@ -138,7 +142,7 @@ def test_secrets_are_named_and_never_written(documents: list[dict[str, Any]]) ->
     assert given == {role: allowed[role] for role in given}
 
 
-def test_a_worker_is_asked_the_right_questions(documents: list[dict[str, Any]]) -> None:
+def test_a_worker_is_asked_the_right_questions(documents: Documents) -> None:
     """A worker that waits for Kafka is not killed for it, and is seen to wait."""
     (container,) = pods(documents)["worker"]["containers"]
     for probe, path in (

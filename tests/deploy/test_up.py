@@ -10,6 +10,7 @@ import runpy
 import shutil
 import socket
 import subprocess
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,43 @@ CONDITIONS: dict[str, dict[str, object]] = {
     "custodian": {"profiles": ["custodian"]},
 }
 """Of a file's services: not in the order that they start in."""
+
+
+@dataclass(frozen=True)
+class Engines:
+    """A folder in front of all others on PATH, and the engines that are put there."""
+
+    folder: Path
+
+    @property
+    def told(self) -> Path:
+        """Where each writes what it is called with."""
+        return self.folder / "told"
+
+    def put(self, name: str, text: str, **given: object) -> None:
+        """Write one."""
+        path = self.folder / name
+        path.write_text(text.format(told=self.told, **given))
+        path.chmod(0o755)
+
+    def podman_compose(self, version: str, services: dict[str, dict[str, object]]) -> None:
+        """Write one that tells its version, its file and what it was called with."""
+        config, files = json.dumps({"services": services}), self.folder / "files"
+        self.put("podman-compose", PODMAN_COMPOSE, version=version, config=config, files=files)
+
+
+@pytest.fixture
+def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engines:
+    """Engines of the test's own; podman's conditions are looked at again at once.
+
+    Secrets are made in a folder of the test's: those of a checkout may be in use.
+    """
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy" / "secrets.sh", tmp_path / "deploy")
+    monkeypatch.setattr("deploy.up.composed._ROOT", tmp_path)
+    monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return Engines(tmp_path)
 
 
 @pytest.fixture
@@ -188,44 +226,37 @@ def test_an_engine_that_does_not_answer_is_said(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StartError, match="podman is missing"):
         composed.up("podman")
-    _engine(tmp_path, "docker", tmp_path / "told", code=1)
+    Engines(tmp_path).put("docker", ENGINE, code=1)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(StartError, match="docker does not answer"):
         composed.up("docker")
 
 
+@pytest.mark.parametrize(
+    ("version", "refused"),
+    [("1.0.3", True), ("1.5.0", True), ("1.6.0", False), ("1.10.0", False)],
+)
 def test_a_podman_compose_older_than_what_was_seen_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engines: Engines, version: str, refused: bool
 ) -> None:
     """Nothing is started by it; 1.10 is newer than 1.6."""
-    told = tmp_path / "told"
-    _engine(tmp_path, "podman", told, code=0)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    _elsewhere(tmp_path, monkeypatch)
-    for version, refused in (("1.0.3", True), ("1.5.0", True), ("1.6.0", False), ("1.10.0", False)):
-        _podman_compose(tmp_path, told, version, {})
-        told.unlink(missing_ok=True)
-        if refused:
-            with pytest.raises(StartError, match=rf"version {version[:3]}.*\n.*1\.6 or newer"):
-                composed.up("podman")
-        else:
-            composed.up("podman")
-        assert ("build" in told.read_text().split()) is not refused
+    engines.put("podman", ENGINE, code=0)
+    engines.podman_compose(version, {})
+    said = pytest.raises(StartError, match=rf"version {version[:3]}.*\n.*1\.6 or newer")
+    with said if refused else contextlib.nullcontext():
+        composed.up("podman")
+    assert ("build" in engines.told.read_text().split()) is not refused
 
 
 def test_podman_starts_nothing_before_its_conditions_are_met(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Health is asked for, and asked again; an end is waited for, and its code is looked at."""
-    told = tmp_path / "told"
-    _podman(tmp_path, told, sick_for=2, code=0)
-    _podman_compose(tmp_path, told, "1.6.0", CONDITIONS)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    _elsewhere(tmp_path, monkeypatch)
-    monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
+    engines.put("podman", PODMAN, sick_for=2, code=0)
+    engines.podman_compose("1.6.0", CONDITIONS)
     monkeypatch.delenv("COMPOSE_FILE", raising=False)
     composed.up("podman")
-    said = told.read_text().splitlines()
+    said = engines.told.read_text().splitlines()
     seen = [
         line.removeprefix("podman-compose --project-name tocsin-up ")
         for line in said
@@ -240,7 +271,7 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
         "podman wait it",
         "up --detach --no-deps worker",
     ]
-    files = set((tmp_path / "files").read_text().split())
+    files = set((engines.folder / "files").read_text().split())
     assert files == {"docker-compose.yml:deploy/up/podman.yml"}
 
 
@@ -248,31 +279,23 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
     ("sick_for", "code", "error"), [(0, 1, "rights ended with 1"), (99, 0, "broker is not healthy")]
 )
 def test_what_podman_could_not_start_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sick_for: int, code: int, error: str
+    engines: Engines, monkeypatch: pytest.MonkeyPatch, sick_for: int, code: int, error: str
 ) -> None:
     """What a condition waits for and does not come: nothing that needs it is started."""
-    told = tmp_path / "told"
-    _podman(tmp_path, told, sick_for=sick_for, code=code)
-    _podman_compose(tmp_path, told, "1.6.0", CONDITIONS)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    _elsewhere(tmp_path, monkeypatch)
-    monkeypatch.setattr("deploy.up.podman._EVERY_S", 0.0)
+    engines.put("podman", PODMAN, sick_for=sick_for, code=code)
+    engines.podman_compose("1.6.0", CONDITIONS)
     monkeypatch.setattr("deploy.up.podman._HEALTH_S", 0.2)
     with pytest.raises(StartError, match=rf"{error}\n  hint: podman logs it"):
         composed.up("podman")
-    assert "worker" not in told.read_text().split()
+    assert "worker" not in engines.told.read_text().split()
 
 
-def test_what_containers_keep_is_removed_under_a_name_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_containers_keep_is_removed_under_a_name_of_its_own(engines: Engines) -> None:
     """The file's own project may be somebody's ledger: its volumes stay."""
-    told = tmp_path / "told"
     for name in ("podman", "podman-compose"):
-        _engine(tmp_path, name, told, code=0)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        engines.put(name, ENGINE, code=0)
     assert main(["down", "--with", "podman"]) == 0
-    assert told.read_text().splitlines() == [
+    assert engines.told.read_text().splitlines() == [
         "podman info",
         "podman-compose --project-name tocsin-up down --volumes",
     ]
@@ -291,34 +314,3 @@ def test_the_office_is_too_full_in_two_windows_of_four() -> None:
         full = {room for room in holds if gone.count(room) > holds[room] / 2}
         assert full == ({"auditorium"} if number % 4 < 2 else set())
         assert (gone.count("auditorium") > holds["auditorium"]) == bool(full)
-
-
-def _engine(folder: Path, name: str, told: Path, *, code: int) -> None:
-    path = folder / name
-    path.write_text(ENGINE.format(told=told, code=code))
-    path.chmod(0o755)
-
-
-def _podman(folder: Path, told: Path, *, sick_for: int, code: int) -> None:
-    """Write one whose containers are sick at first, and end with a code."""
-    path = folder / "podman"
-    path.write_text(PODMAN.format(told=told, sick_for=sick_for, code=code))
-    path.chmod(0o755)
-
-
-def _podman_compose(
-    folder: Path, told: Path, version: str, services: dict[str, dict[str, object]]
-) -> None:
-    """Write one that tells its version, its file and what it was called with."""
-    path = folder / "podman-compose"
-    config = json.dumps({"services": services})
-    files = folder / "files"
-    path.write_text(PODMAN_COMPOSE.format(told=told, version=version, config=config, files=files))
-    path.chmod(0o755)
-
-
-def _elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let secrets be made in a folder of the test's: those of a checkout may be in use."""
-    (folder / "deploy").mkdir()
-    shutil.copy(ROOT / "deploy" / "secrets.sh", folder / "deploy")
-    monkeypatch.setattr("deploy.up.composed._ROOT", folder)

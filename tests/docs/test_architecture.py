@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.log import entries
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, blocks, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_every_kind_of_entry_is_in_the_table() -> None:
 
 def _drawn(text: str) -> Iterator[str]:
     """Yield the paths in the drawings of a page."""
-    for block in re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL):
+    for block in blocks(text, "text"):
         yield from re.findall(r"\b(?:stream|operators|accountant)/[\w/.]*", block)
 
 

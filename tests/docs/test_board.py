@@ -11,10 +11,10 @@ from stream.config.notify.reading import read_board
 from stream.kafka.board import standing, view
 from stream.kafka.board.view import MOST_LISTED
 from stream.model.boards import Board
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, blocks
 
 PAGE = (ROOT / "docs/how-to/board.md").read_text()
-FILES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+FILES = blocks(PAGE, "yaml")
 
 
 @pytest.mark.parametrize("text", FILES)

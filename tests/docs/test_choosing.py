@@ -22,7 +22,7 @@ from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from stream.simulation.draws.truth import must_fire
 from tests.support.commands import tocsin
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
 
 TEXT = choosing.PAGE.read_text()
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
+EXAMPLES = blocks(TEXT, "yaml")
 NAMES = ("operator", "retailer", "care")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stream.cli.main import Later, main
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 def shown(text: str) -> Iterator[str]:
     """Yield the calls of a page: in shell blocks, and between backquotes."""
-    for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL):
+    for block in blocks(text, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             yield from re.findall(r"(?:^|[\s/;(])tocsin (\w.*)", line)
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)

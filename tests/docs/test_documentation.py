@@ -17,7 +17,6 @@ from operators.noise import source as noise
 from operators.single import nlm, progressive, tslm
 from operators.svt import difference, mechanism, run
 from stream.cli.main import main
-from stream.config.loading import examine
 from tests.support.names import functions
 from tests.support.tree import ROOT, text_of
 
@@ -32,15 +31,6 @@ def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link of a page names a file of the repository."""
     targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
     assert [t for t in targets if not (page.parent / t).exists()] == []
-
-
-def test_readme_example_is_valid(tmp_path: Path) -> None:
-    """The README's configuration loads without an error and its budget carries it."""
-    (example,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
-    (tmp_path / "alarms.yaml").write_text(example)
-    (tmp_path / "rooms.txt").write_text("2.14\n2.15\n")
-    report = examine(tmp_path / "alarms.yaml", environ={})
-    assert not report.errors
 
 
 def test_readme_commands_exist() -> None:

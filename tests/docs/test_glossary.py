@@ -38,11 +38,16 @@ UNREAD: Final = re.compile(
 """Code, what is made from code, headings and tables."""
 
 
+def rows() -> list[str]:
+    """Return the terms of each of the glossary's rows, in their order."""
+    lines = GLOSSARY.read_text().splitlines()
+    found = [line.split("|")[1] for line in lines if line.startswith("| ")][1:]
+    return [row.replace("`", "").strip() for row in found]
+
+
 def terms() -> list[str]:
     """Return the glossary's terms in their order."""
-    lines = GLOSSARY.read_text().splitlines()
-    rows = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
-    return [term for row in rows for term in row.replace("`", "").split(", ")]
+    return ", ".join(rows()).split(", ")
 
 
 def first_unlinked(text: str) -> tuple[int, str] | None:
@@ -56,6 +61,13 @@ def first_unlinked(text: str) -> tuple[int, str] | None:
         if "glossary.md" in each.group():
             return None
     return None
+
+
+def test_the_glossary_is_short() -> None:
+    """At most 45 rows, in alphabetical order."""
+    found = rows()
+    assert 20 < len(found) <= 45
+    assert found == sorted(found, key=str.lower)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

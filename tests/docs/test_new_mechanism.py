@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.procs import ran
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, blocks, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,8 +57,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("added")
     for package in ("accountant", "operators", "stream"):
         shutil.copytree(ROOT / package, folder / package)
-    (code,) = re.findall(r"```python\n(.*?)```", SECTION, flags=re.DOTALL)
-    (diff,) = re.findall(r"```diff\n(.*?)```", SECTION, flags=re.DOTALL)
+    (code,) = blocks(SECTION, "python")
+    (diff,) = blocks(SECTION, "diff")
     new = code.partition("\n")[0].removeprefix("# ")
     (changed,) = re.findall(r"^`(operators/[\w/]+\.py)`:$", SECTION, flags=re.MULTILINE)
     assert not (folder / new).exists()
@@ -102,7 +102,7 @@ def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
 
 def test_the_change_is_one_file_and_one_line() -> None:
     """Beside the new file, the registry gains an import and a line, and loses nothing."""
-    (diff,) = re.findall(r"```diff\n(.*?)```", SECTION, flags=re.DOTALL)
+    (diff,) = blocks(SECTION, "diff")
     assert len(re.findall(r"^\+ +\w+,$", diff, flags=re.MULTILINE)) == 1
     assert len(re.findall(r"^\+from ", diff, flags=re.MULTILINE)) == 1
     assert len(re.findall(r"^[+-]", diff, flags=re.MULTILINE)) == 2

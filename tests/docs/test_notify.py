@@ -12,7 +12,7 @@ from stream.decisions.lifecycle import Notice
 from stream.decisions.templates import FIELDS
 from stream.model.panes import PATTERN
 from stream.planning.lifecycles import reaches
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ RECORDS = text_of("docs/reference/records.md")
 
 def test_the_file_without_feeds_is_read(tmp_path: Path) -> None:
     """As printed, with its two variables."""
-    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+    (text,) = blocks(PAGE, "yaml")
     path = tmp_path / "notify.yaml"
     path.write_text(text)
     environ = {"KAFKA_PASSWORD": "x", "WEBHOOK_SECRET": "sixteen bytes or more"}

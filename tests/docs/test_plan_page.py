@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.support.commands import tocsin
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK: Final = text_of("docs/how-to/lock.md")
-(WANTED,) = re.findall(r"```yml\n(.*?)```", LOCK, flags=re.DOTALL)
+(WANTED,) = blocks(LOCK, "yml")
 (PLAN,) = re.findall(
     r"```text\n(budget .*?)```", text_of("docs/how-to/read-the-plan.md"), flags=re.DOTALL
 )

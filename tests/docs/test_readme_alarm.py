@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from stream.simulation.history import count_history
 from tests.support.examples import copied
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +33,7 @@ def readme(folder: Path, *, groups: int = 2) -> Alarms:
         groups: ``predicates_per_window``, 2 in the README.
     """
     page = text_of("README.md")
-    (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    (text,) = blocks(page, "yaml")
     fields = "    fields:"
     assert text.count(fields) == text.count("max_groups_per_window: 2") == 1
     text = text.replace(fields, f"    history: {{from: 2025-03-03, until: 2025-03-04}}\n{fields}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,13 +9,13 @@ import pytest
 from stream.config.loading import examine, load
 from stream.planning.budget import budget_plan
 from tests.support.commands import json_lines, tocsin
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = text_of("docs/how-to/recipes.md")
-RECIPES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+RECIPES = blocks(PAGE, "yaml")
 NAMES = ("counters", "early", "presence", "passages")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stream.config.loading import check, examine
 from tests.support.configurations import write
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,14 +16,9 @@ if TYPE_CHECKING:
 DOCS = text_of("docs/reference/configuration.md") + text_of("docs/reference/sql.md")
 
 
-def snippets(language: str) -> list[str]:
-    """Return the code blocks of one language in the reference."""
-    return [block.split("```")[0] for block in DOCS.split(f"```{language}\n")[1:]]
-
-
 def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
     """The whole file of the reference is a good one, without warnings."""
-    path = write(tmp_path, snippets("yaml")[0])
+    path = write(tmp_path, blocks(DOCS, "yaml")[0])
     report = examine(path, environ={})
     assert report.alarms is not None, report.errors
     query = report.alarms.by_name["fire-code"]
@@ -33,7 +28,7 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
 
 def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
     """Tables, fields, budgets, levels, severities and SQL of the reference work as shown."""
-    whole, tables, fields, budget, alarm, levels, severities, tolerances = snippets("yaml")
+    whole, tables, fields, budget, alarm, levels, severities, tolerances = blocks(DOCS, "yaml")
     (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n80,lab\n30,attic\n")
     text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
     more = "".join(f"    {line}\n" for line in fields.splitlines())
@@ -53,7 +48,7 @@ def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> 
     whole = whole.replace("    fields:\n", more)
     start = whole.index("      SELECT")
     several = "".join(f"    {line}\n" for line in tolerances.splitlines())
-    for sql in snippets("sql"):
+    for sql in blocks(DOCS, "sql"):
         body = "".join(f"      {line}\n" for line in sql.splitlines())
         text = whole[:start] + body + whole[whole.index("    max_fnr") :]
         if "AVG" in sql:

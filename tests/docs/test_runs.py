@@ -19,14 +19,14 @@ from operators.svt import Svt
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from tests.support.commands import tocsin
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
 TEXT = PAGE.read_text()
-(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
+(EXAMPLE,) = blocks(TEXT, "yaml")
 
 
 def rows_of(name: str) -> list[tuple[str, str, str]]:

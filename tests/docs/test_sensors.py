@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stream.config.loading import examine
 from stream.config.mqtt.reading import read_mqtt
 from stream.events.mqtt_events import Message, event_of, route_of
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from stream.model.mqtt import MqttSource
 
 PAGE = text_of("docs/how-to/mqtt-source.md")
-ZIGBEE, FEED, CHIRPSTACK = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
-(UPLINK,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
+ZIGBEE, FEED, CHIRPSTACK = blocks(PAGE, "yaml")
+(UPLINK,) = blocks(PAGE, "json")
 TAKEN_MS = 1_795_340_055_775
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import pytest
 
 from tests.docs.test_tutorials import script
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 README: Final = text_of("README.md")
 SECTION: Final = README.split("\n## Ten minutes\n")[1].split("\n## ")[0]
-BLOCKS: Final = re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)
+BLOCKS: Final = blocks(SECTION, "sh")
 
 
 def test_nothing_but_the_command_is_typed() -> None:

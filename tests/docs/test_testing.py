@@ -16,15 +16,15 @@ from stream.config.schema.document import cases_schema
 from tests.support.badinputs.shapes import GOOD_CASES
 from tests.support.commands import tocsin
 from tests.support.examples import EXAMPLES
-from tests.support.tree import text_of
+from tests.support.tree import blocks, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MODELS = models_of(CasesModel)
 PAGE = text_of("docs/how-to/test-alarms.md")
-(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
-PASSES, FAILS = re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)
+(EXAMPLE,) = blocks(PAGE, "yaml")
+PASSES, FAILS = blocks(PAGE, "text")
 README = text_of("README.md")
 (ALARMS,) = re.findall(r"```yaml\n(# alarms.yaml\n.*?)```", README, flags=re.DOTALL)
 SCHEMA = cases_schema()

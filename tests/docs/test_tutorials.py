@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.support.procs import children
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, blocks, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ALARM: Final = "2025-03-03 14:00 to 2025-03-03 15:00 UTC  crowd  lobby\n"
 def script(page: str) -> str:
     """Return the commands of a tutorial."""
     text = text_of(f"docs/tutorials/{page}.md")
-    return "".join(re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL))
+    return "".join(blocks(text, "sh"))
 
 
 OFFICE: Final = (

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import pytest
 
 from benchmarks.papers.data import Events
 from benchmarks.papers.workloads import SUBQUERIES
 from tests.support.tree import ROOT
 
-__all__ = ["FOLDERS", "SLICE", "SPANS", "made_up"]
+__all__ = ["SLICE", "SPANS", "every_folder", "made_up"]
 
 SLICE: Final = ROOT / "tests" / "benchmarks" / "data"
 _WHOLE: Final = os.environ.get("TOCSIN_DATA", "")
 FOLDERS: Final = (SLICE, *([Path(_WHOLE)] if _WHOLE else []))
+every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 SPANS: Final = {
     workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES

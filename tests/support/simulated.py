@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,18 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
+from operators.noise.source import NoiseSource
 from stream.model.alarm import AggregateSpec, Alarm, FirstTolerances
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.simulation.history import CountedAlarm
+from stream.simulation.plays import Played
 from stream.simulation.pool import Bench, try_out
 from stream.simulation.results import results_of
 from stream.simulation.shown import terminal
 from stream.simulation.variants import variants_of
 from stream.windows.calendars import FixedCalendar
+from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
@@ -112,6 +116,16 @@ def tried(
     alarms = file_of(query, epsilon_max=epsilon_max)
     (found,) = try_out(Bench([alarms], {query.id: counted_alarm(statistics)}), runs)
     return found[query.id]
+
+
+def stepped(query: Alarm, counts: NDArray[np.int64], looks: int) -> Tally:
+    """Return what came of an early alarm whose steps counted these, shape (steps, cells)."""
+    query = replace(query, calendar=CumulativeCalendar(HOUR_MS, HOUR_MS // looks))
+    starts_ms = np.arange(len(counts), dtype=np.int64) * (HOUR_MS // looks)
+    steps = replace(counted_alarm(counts[:, None]), starts_ms=starts_ms, looks=looks)
+    budget = Budget(PrivacyUnit.EVENT, Fraction(1000), None, Contribution(1, 1))
+    file = Played(replace(file_of(query), budget=budget), {query.id: steps}, {})
+    return file.replay(NoiseSource())[query.id]
 
 
 def near_the_threshold(windows: int, cells: int) -> NDArray[np.int64]:

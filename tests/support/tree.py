@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT", "text_of", "tracked"]
+__all__ = ["ROOT", "blocks", "text_of", "tracked"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _LEFT_BEHIND: Final = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
@@ -15,6 +16,11 @@ _LEFT_BEHIND: Final = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cac
 def text_of(path: str) -> str:
     """Return a file of the checkout as text."""
     return (ROOT / path).read_text()
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Return the code blocks of one language in a page."""
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def tracked(root: Path) -> set[str]:

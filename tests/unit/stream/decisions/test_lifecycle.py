@@ -27,6 +27,9 @@ TERMS = [
     for needed, among in ((1, 1), (2, 2), (3, 3), (1, 2), (2, 3))
     for resolve_after in (1, 2)
 ]
+every_terms = pytest.mark.parametrize(
+    "terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}"
+)
 
 
 @cache
@@ -102,7 +105,7 @@ def disagreements(
     return walk(State(), "")
 
 
-@pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
+@every_terms
 def test_every_sequence_says_what_the_definition_says(terms: Lifecycle) -> None:
     """All sequences of rings, silence and denials up to eight windows long; of runs, up to five."""
     assert not list(disagreements(RING + SILENT + DENIED, 8, terms, moved))
@@ -152,7 +155,7 @@ def expected_held(past: str, terms: Lifecycle, *, lasting: int = 99) -> list[str
     return expected(seen, terms)
 
 
-@pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
+@every_terms
 def test_held_windows_are_left_out_of_every_count(terms: Lifecycle) -> None:
     """All sequences up to seven windows. Twin: held silence counts.
 
@@ -334,7 +337,7 @@ def levelled(past: str, terms: Lifecycle) -> list[list[tuple[str, str | None]]]:
     return said
 
 
-@pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
+@every_terms
 def test_a_level_that_changes_is_resolved_and_the_new_one_fires(terms: Lifecycle) -> None:
     """All sequences of five windows fire as rings without a level, one set of labels at a time."""
     for past in map("".join, product("WC.D", repeat=5)):

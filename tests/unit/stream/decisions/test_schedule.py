@@ -54,13 +54,3 @@ def test_every_window_comes_once_and_in_order(
         for window in windows:
             start_ms, end = window.alarm.calendar.bounds(window.number)
             assert window.key == WindowKey(end, window.alarm.id, start_ms)
-
-
-def test_a_schedule_that_lags_names_windows_again() -> None:
-    """Nothing is lost where a later place is forgotten."""
-    alarm = Alarm("q", FixedCalendar(10, 10))
-    schedule = Schedule.since([alarm], {"q": 0})
-    first, _ = schedule.through(WindowKey(20, "q", 10))
-    again, _ = schedule.through(WindowKey(30, "q", 20))
-    assert [window.number for window in first] == [0, 1]
-    assert [window.number for window in again] == [0, 1, 2]

@@ -111,15 +111,11 @@ def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
     assert "of what is beyond twice the tolerance from it" in turned
 
 
-def test_of_runs_a_plan_gives_bounds(tmp_path: Path) -> None:
-    """Windows of a run share their threshold's noise: nothing is multiplied."""
-    lines = "    lifecycle: {of: [2, 3]}\n    mechanism: {svt: {max_alarms: 2}}\n"
-    _, one, _ = found(tmp_path, lines, unit="user", epsilon_max="40")
-    assert one.missed == pytest.approx(0.075)
-
-
-def test_of_panes_a_plan_gives_bounds(tmp_path: Path) -> None:
-    """Windows that share a pane share its noise."""
-    lines = "    lifecycle: {of: [2, 3]}\n    mechanism: panes\n"
-    _, one, _ = found(tmp_path, lines, unit="event", epsilon_max="40")
+@pytest.mark.parametrize(
+    ("mechanism", "unit"), [("{svt: {max_alarms: 2}}", "user"), ("panes", "event")]
+)
+def test_of_runs_and_panes_a_plan_gives_bounds(tmp_path: Path, mechanism: str, unit: str) -> None:
+    """Windows of a run share their threshold's noise, windows over a pane its: no product."""
+    lines = f"    lifecycle: {{of: [2, 3]}}\n    mechanism: {mechanism}\n"
+    _, one, _ = found(tmp_path, lines, unit=unit, epsilon_max="40")
     assert one.missed == pytest.approx(0.075)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from stream.model.alarms import cells_per_unit, has_runs
 from stream.planning import playing
 from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
-from tests.support.commands import tocsin
 from tests.support.ledgers import open_ledger
 from tests.support.planned import Alarm, Config, outlook
 
@@ -227,21 +225,3 @@ def test_a_lifetime_is_played_where_it_has_an_end(tmp_path: Path) -> None:
     assert numbers(whole) == {"a": (48, 17)}
     endless = Config(alarms, period="lifetime", epsilon_max="2").look(tmp_path).played
     assert not endless.alarms
-
-
-def test_it_is_said_to_people_and_to_programs(tmp_path: Path) -> None:
-    """A table names who gets fewer, and every alarm's JSON line has both numbers."""
-    config = Config(
-        {
-            "hourly": Alarm(tolerance="20", extra={"share": "0.5"}),
-            "night": Alarm(tolerance="20", extra={"active": '"Mon-Sun 00:00-02:00"'}),
-            "whole-day": Alarm(window=DAY, tolerance="20"),
-        },
-        epsilon_max="1.5",
-    )
-    file = str(config.write(tmp_path))
-    printed = tocsin("plan", file).stdout
-    assert "0/1  whole-day" in printed
-    (budget,) = (json.loads(line) for line in tocsin("plan", "--json", file).stdout.splitlines())
-    found = {one["alarm"]: (one["windows"], one["covered"]) for one in budget["alarms"]}
-    assert found == {"hourly": (24, 11), "night": (2, 2), "whole-day": (1, 0)}

@@ -54,8 +54,7 @@ def _checkpointed(path: str) -> int:
 def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
     """Unit event: feed, topic, alarm and file under other names; nothing is registered."""
     events(tmp_path)
-    first = tocsin("run", _renamed(tmp_path, 0), "--replay", events(tmp_path))
-    assert first.exit_code == 0, first.stderr
+    tocsin("run", _renamed(tmp_path, 0), "--replay", events(tmp_path), code=0)
     spent = _spent(_renamed(tmp_path, 0))
     for number in (1, 2):
         again = events(tmp_path, f"copy{number}.jsonl")
@@ -70,9 +69,8 @@ def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
 
 def test_a_user_has_one_wall_for_all_feeds(tmp_path: Path) -> None:
     """Unit user: the same file under another name is on the budget that all feeds share."""
-    assert tocsin("run", _renamed(tmp_path, 0, unit="user"), *_replay(tmp_path)).exit_code == 0
-    result = tocsin("run", _renamed(tmp_path, 1, unit="user"), *_replay(tmp_path))
-    assert result.exit_code == 2
+    tocsin("run", _renamed(tmp_path, 0, unit="user"), *_replay(tmp_path), code=0)
+    result = tocsin("run", _renamed(tmp_path, 1, unit="user"), *_replay(tmp_path), code=2)
     assert "budget 'user' also has 'crowd0'" in result.stderr
 
 
@@ -85,10 +83,9 @@ def test_other_content_under_a_feed_is_the_same_wall(tmp_path: Path) -> None:
     path = configuration(tmp_path)
     more = tmp_path / "more.jsonl"
     more.write_text(f'{{"person": "q", "room": "lab", "n": 1, "ts": {6 * HOUR_MS}}}\n')
-    assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
+    tocsin("run", path, "--replay", events(tmp_path), code=0)
     before, spent = _checkpointed(path), _spent(path)
-    again = tocsin("run", path, "--replay", events(tmp_path), str(more))
-    assert again.exit_code == 0, again.stderr
+    again = tocsin("run", path, "--replay", events(tmp_path), more, code=0)
     assert "0 decided now" in " ".join(again.stdout.split())
     assert _checkpointed(path) == before + 1, "the log tells of the file"
     assert _spent(path) == spent
@@ -99,5 +96,5 @@ def test_a_new_ledger_says_that_it_knows_of_nothing(tmp_path: Path) -> None:
     path = Path(configuration(tmp_path))
     command = ("--replay", events(tmp_path), "--json")
     said = "this ledger is new: what other ledgers"
-    assert said in tocsin("run", str(path), *command).stderr
-    assert said not in tocsin("run", str(path), *command).stderr
+    assert said in tocsin("run", path, *command).stderr
+    assert said not in tocsin("run", path, *command).stderr

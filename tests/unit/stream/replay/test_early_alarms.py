@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
-from accountant.costs.charges import WindowKey
-from accountant.ledger.ledger import Ledger
-from accountant.records import Outcome, Partial
+from accountant.records import Outcome
 from accountant.units import to_loss_units
 from operators.single.looks import EarlyAlarms
 from stream.decisions.records import alarm_id
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
-from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, ROOMS, Harness, running
+from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, running
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from accountant.costs.charges import WindowKey
     from accountant.records import StoredDecision
 
 STEPS = 6
@@ -31,26 +29,6 @@ EVENT: dict[str, Any] = {"unit": "event", "window": WINDOW}
 def rang(one: Harness, decision: StoredDecision) -> list[str]:
     """Return the rooms that ring at a step."""
     return [alarm.group["room"] for alarm in alarm_records(one.query, decision)]
-
-
-def lacking(one: Harness, step: int) -> None:
-    """Count a step of which the log holds no beginning."""
-    start_ms, end_ms = one.query.calendar.bounds(step)
-    one.now_ms[0] = end_ms + MINUTE_MS
-    one.ledger.counts.put_partial(
-        Partial(
-            key=WindowKey(end_ms=end_ms, query="crowd", start_ms=start_ms),
-            partition=0,
-            fingerprint=one.query.fingerprint,
-            topic_id="log",
-            complete=False,
-            cells=ROOMS,
-            index=np.empty(0, np.int64),
-            value=np.empty(0, np.int64),
-            first_offset=-1,
-            last_offset=-1,
-        )
-    )
 
 
 @pytest.mark.parametrize("mechanism", ["svt", "tslm"])
@@ -81,7 +59,7 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(tmp_path: Path) -
     with running(tmp_path, **EVENT) as one:
         full = [SURELY, 0, 0, 0]
         first = [one.decide(0), one.decide(1)]
-        lacking(one, 2)
+        one.count(2, complete=False)  # the log holds no beginning of it
         (denied,) = one.runtime.judge.decide_due("crowd")
         rest = [one.decide(step, full) for step in range(3, STEPS)]
         following = [one.decide(step, full) for step in range(STEPS, STEPS + 2)]
@@ -118,23 +96,6 @@ def test_a_killed_step_goes_on_under_the_same_threshold(tmp_path: Path, at: Step
         assert found == (["a"] if again else [])
         assert before.decided == 2
         assert one.spent() == to_loss_units(one.runtime.judge.plans["crowd"].epsilon)
-
-
-def test_a_step_reads_what_the_last_one_left_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether it can go on, and from where, is one look at the ledger."""
-    read, run = [], Ledger.run
-
-    def noted(self: Ledger, query: str, *given: Any) -> Any:
-        read.append(query)
-        return run(self, query, *given)
-
-    monkeypatch.setattr(Ledger, "run", noted)
-    with running(tmp_path, **EVENT) as one:
-        for step in range(2):
-            one.decide(step)
-    assert read == ["crowd"] * 2
 
 
 def test_a_state_of_another_step_is_refused(tmp_path: Path) -> None:

@@ -32,29 +32,22 @@ def written(path: Path, records: list[LoggedRecord]) -> Path:
     return path
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    """Places, times, flags, keys, values and headers come back byte for byte, in order."""
-    path = written(tmp_path / "log.parquet", RECORDS)
-    assert export_info(path) == INFO
-    assert list(read_log(path)) == RECORDS
-    assert list(read_log(path, partition=1)) == [RECORDS[1], RECORDS[3]]
+MANY = [LoggedRecord(0, Record(at, at, True, str(at).encode())) for at in range(1_050)]
 
 
-def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An export longer than one row group comes back whole and in order."""
+@pytest.mark.parametrize("records", [RECORDS, MANY, []], ids=["all", "groups", "none"])
+def test_round_trip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[LoggedRecord]
+) -> None:
+    """Places, times, flags, keys, values and headers come back byte for byte, in order.
+
+    Also of several row groups, and of a log without records.
+    """
     monkeypatch.setattr(exports, "_ROWS_PER_GROUP", 100)
-    records = [
-        LoggedRecord(0, Record(at, at, log_append=True, value=str(at).encode()))
-        for at in range(1_050)
-    ]
-    assert list(read_log(written(tmp_path / "log.parquet", records))) == records
-
-
-def test_empty_log(tmp_path: Path) -> None:
-    """A log without records is an export, too."""
-    path = written(tmp_path / "log.parquet", [])
+    path = written(tmp_path / "log.parquet", records)
     assert export_info(path) == INFO
-    assert list(read_log(path)) == []
+    assert list(read_log(path)) == records
+    assert list(read_log(path, partition=1)) == [one for one in records if one.partition == 1]
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

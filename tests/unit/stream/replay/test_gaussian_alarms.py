@@ -79,12 +79,17 @@ class Ran:
         """What left, alarms and decisions."""
         return [json.loads(line) for line in self.printed.splitlines()]
 
+    def saved(self, folder: Path) -> Path:
+        """Return a file of what was printed."""
+        path = folder / "printed.jsonl"
+        path.write_text(self.printed, encoding="utf-8")
+        return path
+
 
 def replayed(folder: Path, path: str) -> Ran:
     """Replay two days."""
     data = events(folder)
-    done = tocsin("run", path, "--replay", data, "--json")
-    assert done.exit_code == 0, done.stderr
+    done = tocsin("run", path, "--replay", data, "--json", code=0)
     assert "with delta 1e-06 (privacy: gdp, rho" in done.stderr
     return Ran(folder, path, data, done.stdout)
 
@@ -114,12 +119,10 @@ def test_records_say_which_promise_paid(ran: Ran) -> None:
         assert not Draft202012Validator(schema(kind)).is_valid(both)
 
 
-def test_published_records_are_compared_with_the_ledger(ran: Ran) -> None:
+def test_published_records_are_compared_with_the_ledger(ran: Ran, tmp_path: Path) -> None:
     """As they left, and altered."""
-    saved = ran.folder / "printed.jsonl"
-    saved.write_text(ran.printed, encoding="utf-8")
-    same = tocsin("ledger", ran.path, "verify", "--published", str(saved))
-    assert same.exit_code == 0, same.stdout + same.stderr
+    saved = ran.saved(tmp_path)
+    tocsin("ledger", ran.path, "verify", "--published", saved, code=0)
     lines = ran.printed.splitlines()
     for wrong in (
         lines[0].replace('"privacy":"gdp",', ""),
@@ -127,24 +130,22 @@ def test_published_records_are_compared_with_the_ledger(ran: Ran) -> None:
     ):
         assert wrong != lines[0]
         saved.write_text("\n".join([wrong, *lines[1:]]), encoding="utf-8")
-        assert tocsin("ledger", ran.path, "verify", "--published", str(saved)).exit_code != 0
+        assert tocsin("ledger", ran.path, "verify", "--published", saved).exit_code != 0
 
 
 def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_path: Path) -> None:
     """Where decisions were archived, and the record and its alarms were altered alike."""
     path = written(tmp_path)
     shutil.copy(ran.folder / "ledger.db", tmp_path / "ledger.db")
-    assert " entries moved to " in tocsin("ledger", path, "archive", str(tmp_path / "past")).stdout
-    saved = tmp_path / "printed.jsonl"
-    saved.write_text(ran.printed, encoding="utf-8")
-    same = tocsin("ledger", path, "verify", "--published", str(saved))
-    assert same.exit_code == 0, same.stdout + same.stderr
+    assert " entries moved to " in tocsin("ledger", path, "archive", tmp_path / "past").stdout
+    saved = ran.saved(tmp_path)
+    tocsin("ledger", path, "verify", "--published", saved, code=0)
     lines = [
         line.replace('"privacy":"gdp",', "").replace('"rho', '"epsilon')
         for line in ran.printed.splitlines()
     ]
     saved.write_text("\n".join(lines), encoding="utf-8")
-    altered = tocsin("ledger", path, "verify", "--published", str(saved))
+    altered = tocsin("ledger", path, "verify", "--published", saved)
     first = "number 1 of 'crowd', ledger"
     assert any(
         line.startswith(first) and line.endswith("its decision record was altered: privacy")
@@ -154,8 +155,7 @@ def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_
 
 def test_what_was_published_is_not_taken_by_a_pure_budget(ran: Ran, tmp_path: Path) -> None:
     """Its records say a rho; a Gaussian one takes them (``test_gaussian_kinds.py``)."""
-    saved = tmp_path / "printed.jsonl"
-    saved.write_text(ran.printed, encoding="utf-8")
+    saved = ran.saved(tmp_path)
     refused = tocsin(
         "ledger", written(tmp_path, PURE, "40"), "reconcile", "--published", str(saved)
     )
@@ -169,8 +169,7 @@ def test_another_promise_is_refused_under_a_live_ledger(ran: Ran, tmp_path: Path
     for budget in (PURE, USER.replace("1e-6", "1e-7")):
         place = f"sqlite:///{ran.folder}/ledger.db"
         changed = written(tmp_path, budget, "90", place)
-        refused = tocsin("run", changed, "--replay", ran.data, "--json")
-        assert refused.exit_code == 2
+        refused = tocsin("run", changed, "--replay", ran.data, "--json", code=2)
         assert "delta '1e-06' -> " in refused.stderr
 
 
@@ -188,7 +187,7 @@ def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str, place:
     assert Fraction(status["rho_max"]) == Fraction(wall, 10**12)
     assert 0 < Fraction(status["spent"]) <= Fraction(status["rho_max"])
     assert status["spent_epsilon_at_delta"] <= float(epsilon)
-    assert tocsin("ledger", path, "verify").exit_code == 0
+    tocsin("ledger", path, "verify", code=0)
 
 
 def test_the_plan_says_rho_of_caps_and_of_shared_rows(tmp_path: Path) -> None:
@@ -219,7 +218,7 @@ def test_a_budget_that_is_too_small_says_what_would_do(tmp_path: Path) -> None:
     enough = json_lines(tocsin("plan", written(tmp_path, epsilon=needed), "--json"))
     assert all(line.get("fits", True) for line in enough)
     less = f"{float(needed) - 0.0001:.4f}"
-    assert tocsin("plan", written(tmp_path, epsilon=less)).exit_code == 3
+    tocsin("plan", written(tmp_path, epsilon=less), code=3)
 
 
 def test_simulations_are_refused(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from stream.decisions.held import held_cells, held_from_ms
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.archived import move_all
-from tests.unit.stream.replay.test_early_alarms import lacking
 from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, running
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def test_a_denied_window_in_between_changes_nothing(tmp_path: Path) -> None:
     """Held windows go by the ends of windows, whatever becomes of one."""
     with running(tmp_path, **hold(2, mechanism="tslm")) as one:
         first = one.decide(0, FULL)
-        lacking(one, 1)
+        one.count(1, complete=False)
         (denied,) = one.runtime.judge.decide_due("crowd")
         rest = [one.decide(window, FULL) for window in (2, 3)]
         assert denied.reason == "incomplete"

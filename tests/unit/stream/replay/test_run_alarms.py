@@ -86,8 +86,8 @@ class Harness:
         assert isinstance(operator, Svt)
         return operator
 
-    def count(self, window: int, counts: list[int] | None = None) -> None:
-        """Store what a window counted: nothing, unless said."""
+    def count(self, window: int, counts: list[int] | None = None, *, complete: bool = True) -> None:
+        """Store what a window counted: nothing, unless said; all of it, unless said."""
         values = np.array(counts or [], dtype=np.int64)
         start_ms, end_ms = self.query.calendar.bounds(window)
         self.now_ms[0] = end_ms + MINUTE_MS
@@ -97,7 +97,7 @@ class Harness:
                 partition=0,
                 fingerprint=self.query.fingerprint,
                 topic_id="log",
-                complete=True,
+                complete=complete,
                 cells=ROOMS,
                 index=np.flatnonzero(values).astype(np.int64),
                 value=values[np.flatnonzero(values)],
@@ -325,23 +325,29 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path, has_secret: bool) 
             one.decide(1)
 
 
-def test_a_queue_has_an_end(tmp_path: Path) -> None:
-    """What would be asked again over many windows is stored in each of them: there is a most."""
-    path = written(tmp_path, lines=["mechanism: {svt: {repeat: 1000, repeat_in: run}}"])
-    rooms = ", ".join(f"r{n}" for n in range(2000))
-    path.write_text(path.read_text().replace("domain: [a, b, c, d]", f"domain: [{rooms}]"))
-    found = examine(path, environ={})
-    said = "up to 1,998,000 groups of a window would be queried again; the limit is 1,000,000"
-    assert said in "\n".join(map(str, found.errors))
+FAR: dict[str, Any] = {"having": "COUNT(*) > 9000000", "tolerance": 400_000}
+MANY = ", ".join(f"r{n}" for n in range(2000))
+AGAIN = {"lines": ["mechanism: {svt: {repeat: 1000, repeat_in: run}}"]}
 
 
-def test_runs_that_cannot_be_planned_are_errors(tmp_path: Path) -> None:
-    """A tolerance beyond what is planned for is a located error, under either unit."""
-    for unit in ("user", "event"):
-        path = written(tmp_path, unit=unit, having="COUNT(*) > 9000000")
-        path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 400000"))
-        found = examine(path, environ={})
-        assert "steps of the sensitivity; the limit is 100000" in "\n".join(map(str, found.errors))
+@pytest.mark.parametrize(
+    ("settings", "rooms", "said"),
+    [
+        (FAR, "a, b, c, d", "steps of the sensitivity; the limit is 100000"),
+        ({**FAR, "unit": "event"}, "a, b, c, d", "steps of the sensitivity; the limit is 100000"),
+        (AGAIN, MANY, "up to 1,998,000 groups of a window would be queried again; the limit is 1,"),
+    ],
+)
+def test_runs_that_cannot_be_planned_are_errors(
+    tmp_path: Path, settings: dict[str, Any], rooms: str, said: str
+) -> None:
+    """A tolerance beyond what is planned for, under either unit, and a queue without an end.
+
+    What would be asked again over many windows is stored in each of them.
+    """
+    path = written(tmp_path, **settings)
+    path.write_text(path.read_text().replace("a, b, c, d", rooms))
+    assert said in "\n".join(map(str, examine(path, environ={}).errors))
 
 
 def test_terms_are_part_of_what_is_registered(
@@ -381,11 +387,8 @@ def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> N
 
     Where one of two comparisons asks for more and the other for less, a person moves them apart.
     """
-    path = written(tmp_path, having=having)
-    path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 0"))
-    found = examine(path, environ={})
-    assert found.alarms is not None, found.errors
-    assert found.alarms.by_name["crowd"].condition.monotone is monotone
+    alarms = load(written(tmp_path, having=having, tolerance=0), environ={})
+    assert alarms.by_name["crowd"].condition.monotone is monotone
 
 
 @pytest.mark.parametrize(
@@ -445,8 +448,7 @@ def test_one_question_of_an_event_has_the_monotone_price(
 def test_one_plain_count_alone_is_steady(tmp_path: Path, having: str, steady: bool) -> None:
     """Of early evaluations, a distinct count forgets, and a score follows one count and another."""
     window = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
-    path = written(tmp_path, unit="event", window=window, having=having)
-    path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 2"))
+    path = written(tmp_path, unit="event", window=window, having=having, tolerance=2)
     condition = load(path, environ={}).by_name["crowd"].condition
     assert condition.steady is steady
     assert not condition.one_question

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from click.testing import Result
+
 CONFIG = """\
 timezone: Europe/Berlin
 feeds:
@@ -152,10 +154,15 @@ CASES = {
 }
 
 
-def _written(folder: Path, text: str, name: str, config: Mapping[str, str]) -> tuple[str, ...]:
+def _written(
+    folder: Path,
+    text: str = "",
+    name: str = "badges.jsonl",
+    config: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
     """Write a configuration and its events; return the command."""
     told = CONFIG
-    for before, after in config.items():
+    for before, after in (config or {}).items():
         assert before in told
         told = told.replace(before, after)
     (folder / "alarms.yaml").write_text(told, encoding="utf-8")
@@ -164,11 +171,17 @@ def _written(folder: Path, text: str, name: str, config: Mapping[str, str]) -> t
     return "run", str(folder / "alarms.yaml"), "--replay", str(folder / name)
 
 
+def _noted(result: Result) -> str:
+    """Return the one line on what was read; the command ended well."""
+    assert result.exit_code == 0, result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
+    return line
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_what_cannot_be_right_spends_nothing(tmp_path: Path, case: Case) -> None:
     """Exit code 2, the reason with counts, an example and a remedy; no ledger, no claim."""
-    result = tocsin(*_written(tmp_path, case.text, case.name, case.config))
-    assert result.exit_code == 2, result.output
+    result = tocsin(*_written(tmp_path, case.text, case.name, case.config), code=2)
     assert result.stdout == ""
     for said in case.said:
         assert said in result.stderr
@@ -180,8 +193,9 @@ def test_what_cannot_be_right_spends_nothing(tmp_path: Path, case: Case) -> None
 def test_a_custodian_may_want_it_so(tmp_path: Path, name: str) -> None:
     """With --accept-drops the windows are decided; what was found is said all the same."""
     case = CASES[name]
-    result = tocsin(*_written(tmp_path, case.text, case.name, case.config), "--accept-drops")
-    assert result.exit_code == 0, result.output
+    result = tocsin(
+        *_written(tmp_path, case.text, case.name, case.config), "--accept-drops", code=0
+    )
     assert "30 decided now" in result.stdout
     assert "note: badges: " in result.stderr
     assert "0 usable" in result.stderr
@@ -190,9 +204,8 @@ def test_a_custodian_may_want_it_so(tmp_path: Path, name: str) -> None:
 def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
     """A good file runs; one line says what was read, with the first of the most frequent fault."""
     text = _jsonl() + "nonsense\n" + json.dumps(_event(99, room="Hall")) + "\nmore\n"
-    result = tocsin(*_written(tmp_path, text, "badges.jsonl", {}), "--json")
-    assert result.exit_code == 0
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
+    result = tocsin(*_written(tmp_path, text), "--json")
+    line = _noted(result)
     for said in (
         "43 events read, 40 usable; not usable: 2 undecodable (first: badges.jsonl, row 41: 'nons",
         "1 out of domain (first: badges.jsonl, row 42: 'Hall' is not in rooms.txt; did you mean",
@@ -206,7 +219,7 @@ def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
 def test_examples_are_safe_to_show_on_a_terminal(tmp_path: Path) -> None:
     """What a line holds cannot move the cursor, and does not fill the screen."""
     text = _jsonl(room="\x1b[2J" + "x" * 500)
-    result = tocsin(*_written(tmp_path, text, "badges.jsonl", {}))
+    result = tocsin(*_written(tmp_path, text))
     assert "\x1b" not in result.stderr
     assert "x" * 200 not in result.stderr
 
@@ -231,11 +244,9 @@ def test_the_same_is_found_in_every_format(tmp_path: Path) -> None:
     for at, (name, write) in enumerate(writers.items()):
         folder = tmp_path / str(at)
         folder.mkdir()
-        command = _written(folder, "", name, {})
+        command = _written(folder, name=name)
         write(folder / name)
-        result = tocsin(*command)
-        assert result.exit_code == 0, result.stderr
-        (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
+        line = _noted(tocsin(*command))
         told.add(line.replace(name, "FILE").replace("row 2:", "row 1:"))
     (line,) = told
     assert "40 events read, 36 usable; not usable: 4 out of domain" in line
@@ -256,17 +267,16 @@ def test_what_is_told_is_what_the_replay_drops(tmp_path: Path) -> None:
         {"ts": "2031-01-01T00:00:00Z"},
     ]
     text = _jsonl() + "".join(json.dumps(_event(n, **one)) + "\n" for n, one in enumerate(faulty))
-    command = _written(tmp_path, text, "badges.jsonl", {})
+    command = _written(tmp_path, text)
     report = tmp_path / "metrics.txt"
-    result = tocsin(*command, "--custodian-report", str(report))
-    assert result.exit_code == 0, result.stderr
+    result = tocsin(*command, "--custodian-report", report)
     lines = report.read_text().splitlines()
     dropped = {
         line.split('reason="')[1].split('"')[0]: int(float(line.rsplit(" ", 1)[1]))
         for line in lines
         if line.startswith("tocsin_events_dropped_total{")
     }
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
+    line = _noted(result)
     for reason, count in dropped.items():
         assert (f"{count} {reason.replace('_', ' ')} (" in line) == (count > 0), (reason, line)
     assert sum(dropped.values()) == 7
@@ -287,7 +297,7 @@ def _export(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
 
 def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
     """In the metrics' numbers; what could be read has its offset beside it."""
-    (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
+    (command, config, _, _) = _written(tmp_path)
     good_ms = 1_740_993_120_000
 
     def value(**other: object) -> bytes:
@@ -305,9 +315,8 @@ def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
     ]
     export = _export(tmp_path / "log.parquet", records)
     report = tmp_path / "metrics.txt"
-    result = tocsin(command, config, "--replay", export, "--custodian-report", str(report))
-    assert result.exit_code == 0, result.stderr
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
+    result = tocsin(command, config, "--replay", export, "--custodian-report", report)
+    line = _noted(result)
     assert "27 events read, 20 usable" in line
     for said in (
         "2 undecodable (no example)",
@@ -326,11 +335,10 @@ def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
 
 def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
     """Records that the broker did not date would all be dropped: nothing is spent on them."""
-    (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
+    (command, config, _, _) = _written(tmp_path)
     value = json.dumps(_event(1)).encode()
     export = _export(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
-    result = tocsin(command, config, "--replay", export)
-    assert result.exit_code == 2
+    result = tocsin(command, config, "--replay", export, code=2)
     assert "9 create time, no example" in result.stderr
     assert "LogAppendTime" in result.stderr
     assert not (tmp_path / ".tocsin").exists()
@@ -338,7 +346,6 @@ def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
 
 def test_options_of_replays_are_refused_with_a_worker(tmp_path: Path) -> None:
     """--accept-drops without --replay would promise what no worker does."""
-    command = _written(tmp_path, "", "badges.jsonl", {})
-    result = tocsin(*command[:2], "--accept-drops")
-    assert result.exit_code == 2
+    command = _written(tmp_path)
+    result = tocsin(*command[:2], "--accept-drops", code=2)
     assert "needs --replay" in result.stderr

@@ -50,10 +50,10 @@ SLIDING = """\
 """
 
 
-def written(folder: Path, *alarms: str) -> Path:
+def written(folder: Path, *alarms: str, budget: str = '"1"') -> Path:
     """Write a configuration of some alarms."""
     path = folder / "alarms.yaml"
-    path.write_text(CONFIG + "".join(alarms))
+    path.write_text(CONFIG.replace('"1"', budget) + "".join(alarms))
     return path
 
 
@@ -144,9 +144,7 @@ def test_a_budget_is_asked_what_an_event_pays(tmp_path: Path) -> None:
     paned = simulated(tmp_path, two_over_panes(tmp_path), "--runs", "2")
     assert [each["denied"] for each in paned["settings"]] == [0]
     alone = SLIDING.format(name="hour", minutes=60, most=40, tolerance=19)
-    tslm = written(tmp_path, alone.replace("panes", "tslm"))
-    text = tslm.read_text().replace('epsilon_max: "1"', 'epsilon_max: "0.2", on_shortfall: deny')
-    tslm.write_text(text)
+    tslm = written(tmp_path, alone.replace("panes", "tslm"), budget='"0.2", on_shortfall: deny')
     (one,) = simulated(tmp_path, tslm, "--runs", "2")["settings"]
     assert one["charged_windows"] == 4
     assert 0.2 / 2 < one["epsilon_worst"] <= 0.2
@@ -156,14 +154,12 @@ def test_a_budget_is_asked_what_an_event_pays(tmp_path: Path) -> None:
 def test_what_is_not_drawn_pays_all_the_same(tmp_path: Path) -> None:
     """Another alarm of the file, shown or not, leaves less of the budget."""
     tslm = SLIDING.format(name="hour", minutes=60, most=40, tolerance=19).replace("panes", "tslm")
-    both = written(tmp_path, tslm, tslm.replace("hour", "more"))
-    text = both.read_text().replace('epsilon_max: "1"', 'epsilon_max: "0.9", on_shortfall: deny')
-    both.write_text(text)
+    more = tslm.replace("hour", "more")
+    both = written(tmp_path, tslm, more, budget='"0.9", on_shortfall: deny')
     found = simulated(tmp_path, both, "--runs", "2", "--alarm", "more")
     assert found["alarm"] == "more"
     assert found["settings"][0]["denied"] > 0
-    alone = written(tmp_path, tslm.replace("hour", "more"))
-    alone.write_text(alone.read_text().replace('epsilon_max: "1"', 'epsilon_max: "0.9"'))
+    alone = written(tmp_path, more, budget='"0.9"')
     assert simulated(tmp_path, alone, "--runs", "2")["settings"][0]["denied"] == 0
 
 

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 
-from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
-from operators.noise.source import NoiseSource
 from operators.registry import create
-from stream.model.alarms import Budget
 from stream.simulation.draws.delays import Delays
 from stream.simulation.draws.truth import first_held
-from stream.simulation.plays import Played
-from stream.windows.cumulative import CumulativeCalendar
-from tests.support.simulated import HOUR_MS, alarm, counted_alarm, file_of
+from tests.support.simulated import alarm, stepped
 from tests.support.svt import condition
 
 if TYPE_CHECKING:
@@ -71,21 +66,9 @@ def test_the_first_look_that_held_is_found() -> None:
 def measured(mechanism: str) -> tuple[Delays, list[float], int]:
     """Return the delays of many windows of one course, and the exact law of its first ring."""
     aim, runs = Aim(Fraction(1, 20), (6,), looks=LOOKS), 4_000
-    query = replace(
-        alarm(1, mechanism=mechanism),
-        condition=condition(1),
-        aim=aim,
-        calendar=CumulativeCalendar(HOUR_MS, HOUR_MS // LOOKS),
-    )
-    course = np.tile(np.array(COURSE, dtype=np.int64), runs).reshape(-1, 1, 1)
-    steps = replace(
-        counted_alarm(course),
-        starts_ms=np.arange(runs * LOOKS, dtype=np.int64) * (HOUR_MS // LOOKS),
-        looks=LOOKS,
-    )
-    budget = Budget(PrivacyUnit.EVENT, Fraction(1000), None, Contribution(1, 1))
-    file = Played(replace(file_of(query), budget=budget), {query.id: steps}, {})
-    tally = file.replay(NoiseSource())[query.id]
+    query = replace(alarm(1, mechanism=mechanism), condition=condition(1), aim=aim)
+    course = np.tile(np.array(COURSE, dtype=np.int64), runs).reshape(-1, 1)
+    tally = stepped(query, course, LOOKS)
     assert tally.true == runs
     assert tally.missed + tally.delays.before + tally.delays.fired == runs
     operator = create(mechanism, condition(1), aim)
