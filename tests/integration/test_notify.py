@@ -13,7 +13,7 @@ from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
 from stream.decisions.records import encode
-from stream.kafka.notify.web import signature
+from stream.kafka.notify.webhooks import signature
 from stream.logs.lines import Line
 from tests.support.processes import Command
 from tests.support.published import alarm_of, decision_of
