@@ -95,6 +95,8 @@ class Mechanism:
     Args:
         name: as configurations have it.
         releases: what leaves of a window, in words.
+        decides: what it decides and how, in words; empty where no configuration may name it.
+        pays: what it pays for, in words.
         keys: the keys of an alarm that it reads, beyond those that every alarm may have.
         needs: those among them that have to be written.
         refuses: keys that it has its own reason not to read: what is wrong, and a hint.
@@ -124,6 +126,8 @@ class Mechanism:
 
     name: str
     releases: str
+    decides: str = ""
+    pays: str = ""
     keys: tuple[str, ...] = WINDOW_KEYS
     needs: tuple[str, ...] = ()
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -15,13 +15,14 @@ unpacked a batch at a time, to no more than their frames say.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from stream.events.arrow_columns import as_bytes, coerce, suits
 from stream.events.arrow_frames import check_frames
+from stream.events.codings import Coding, UnsuitableMessageError, many
 from stream.events.columns import GOOD, Parsed, arrow_type
 from stream.model.feeds import FieldType, required_fields
 
@@ -32,14 +33,11 @@ if TYPE_CHECKING:
 
     _Columns: TypeAlias = list[pa.Array | None]
 
-__all__ = ["ArrowParser", "UnsuitableColumnError", "UnsuitableMessageError"]
+__all__ = ["CODING", "ArrowParser", "UnsuitableColumnError"]
 
 _SLICE_ROWS = 1 << 14
+_MESSAGE_BYTES = 500_000  # brokers and clients take messages of a million at most
 _READ = pa.ipc.IpcReadOptions(use_threads=False)  # partitions are decoded side by side already
-
-
-class UnsuitableMessageError(Exception):
-    """The message as a whole is not what the feed declares; the text names no value."""
 
 
 class UnsuitableColumnError(UnsuitableMessageError):
@@ -181,3 +179,15 @@ def _slice(column: pa.Array | None, start: int, count: int) -> pa.Array | None:
     if column is None or len(column) == count:
         return column
     return column.slice(start, count)
+
+
+def _written(rows: pa.RecordBatch) -> Iterator[bytes]:
+    most = max(rows.num_rows * _MESSAGE_BYTES // max(rows.nbytes, 1), 1)
+    for at in range(0, rows.num_rows, most):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_batch(rows.slice(at, most))
+        yield bytes(sink.getvalue())
+
+
+CODING: Final = Coding(lambda feed: many(ArrowParser(feed).parse, feed), _written, single=False)

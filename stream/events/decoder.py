@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from stream.events.arrow_events import ArrowParser, UnsuitableMessageError
-from stream.events.columns import GOOD, Drop, Parsed, declared_schema, examine
+from stream.events.codings import coding_of, count
+from stream.events.columns import GOOD, Drop, declared_schema, examine
 from stream.events.hashing import ByteStrings, KeyedHash
-from stream.events.json_events import JsonParser
 from stream.events.people import People
 from stream.events.records import Record, Records
-from stream.model.feeds import Clock, Codec, required_fields
+from stream.model.feeds import Clock, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from stream.events.codings import Rows
     from stream.events.units import Units
     from stream.model.feeds import Feed
 
@@ -150,7 +150,7 @@ class Decoder:
         self._feed = feed
         self._partition = partition
         self._broker_dated = feed.clock is Clock.APPEND_TIME
-        self._parse = _JsonRows(feed).parse if feed.codec is Codec.JSON else _ArrowRows(feed).parse
+        self._parse = coding_of(feed.codec).rows(feed)
 
     def batches(
         self, records: Sequence[Record] | Records
@@ -188,7 +188,7 @@ class Decoder:
             yield batch, dict(drops)
             drops.clear()
 
-    def _admitted(self, rows: _Rows, records: Records, drops: dict[str, int]) -> Batch:
+    def _admitted(self, rows: Rows, records: Records, drops: dict[str, int]) -> Batch:
         """Return the rows that are good and belong here."""
         parsed = rows.parsed
         examine(parsed, self._feed)
@@ -204,97 +204,15 @@ class Decoder:
             columns, offset=offset, append_ms=append_ms, partition=self._partition
         )
         if misrouted:
-            _count(drops, Drop.MISROUTED, misrouted)
+            count(drops, Drop.MISROUTED, misrouted)
         return batch
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows as a codec left them, and where they come from.
-
-    Args:
-        parsed: the rows.
-        message: shape (m,), positions of messages, ascending.
-        count: shape (m,), how many of the rows come from each.
-    """
-
-    parsed: Parsed
-    message: NDArray[np.int64]
-    count: NDArray[np.int64]
-
-
-class _JsonRows:
-    def __init__(self, feed: Feed) -> None:
-        self._parser = JsonParser(feed)
-
-    def parse(
-        self, values: Sequence[bytes], drops: dict[str, int], limit: float
-    ) -> Iterator[_Rows]:
-        """Yield all rows, those of messages of so many bytes at a time."""
-        start = held = 0
-        sizes = list(map(len, values))
-        if sum(sizes) <= limit:
-            sizes = []  # nothing to cut
-        for at, size in enumerate(sizes):
-            if held + size > limit and at > start:
-                yield self._between(values, start, at, drops)
-                start, held = at, 0
-            held += size
-        yield self._between(values, start, len(values), drops)
-
-    def _between(
-        self, values: Sequence[bytes], start: int, stop: int, drops: dict[str, int]
-    ) -> _Rows:
-        whole = stop - start == len(values)
-        parsed, bad = self._parser.parse(values if whole else values[start:stop])
-        count = np.ones(stop - start, dtype=np.int64)
-        for at, drop in bad.items():
-            count[at] = 0
-            _count(drops, drop)
-        return _Rows(parsed, np.arange(start, stop), count)
-
-
-class _ArrowRows:
-    def __init__(self, feed: Feed) -> None:
-        self._parser = ArrowParser(feed)
-        self._feed = feed
-
-    def parse(
-        self, values: Sequence[bytes], drops: dict[str, int], limit: float
-    ) -> Iterator[_Rows]:
-        """Yield all rows, so many bytes of them at a time (one slice of a message at least)."""
-        parts: list[tuple[int, Parsed]] = []
-        held = 0
-        for at, value in enumerate(values):
-            try:
-                for part in self._parser.parse(value):
-                    size = sum(column.nbytes for column in part.columns)
-                    if held + size > limit and parts:
-                        yield self._joined(parts)
-                        parts, held = [], 0
-                    parts.append((at, part))
-                    held += size
-            except UnsuitableMessageError:
-                _count(drops, Drop.UNDECODABLE)
-        yield self._joined(parts)
-
-    def _joined(self, parts: Sequence[tuple[int, Parsed]]) -> _Rows:
-        return _Rows(
-            Parsed.concatenated((part for _, part in parts), self._feed),
-            np.array([at for at, _ in parts], np.int64),
-            np.array([len(part.verdicts) for _, part in parts], np.int64),
-        )
-
-
-def _count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:
-    drops[drop.value] = drops.get(drop.value, 0) + number
 
 
 def _kept(records: Records, keep: NDArray[np.bool_], drop: Drop, drops: dict[str, int]) -> Records:
     """Return the records where ``keep`` is true, and count the others."""
     dropped = len(keep) - int(np.count_nonzero(keep))
     if dropped:
-        _count(drops, drop, dropped)
+        count(drops, drop, dropped)
     return records.where(keep)
 
 

@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accountant.errors import DataError
-from stream.events.arrow_events import ArrowParser, UnsuitableColumnError, UnsuitableMessageError
+from stream.events.arrow_events import ArrowParser, UnsuitableColumnError
+from stream.events.codings import UnsuitableMessageError
 from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schema, examine, verdict
 from stream.events.decoder import Batcher
 from stream.events.formats import SUFFIXES

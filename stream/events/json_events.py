@@ -11,12 +11,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from stream.events.codings import Coding, single
 from stream.events.columns import GOOD, Drop, Parsed, arrow_type
 from stream.model.feeds import FieldType
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from stream.model.feeds import Feed
 
-__all__ = ["JsonParser", "epoch_ms", "fits"]
+__all__ = ["CODING", "JsonParser", "epoch_ms", "fits"]
 
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _TYPES: dict[FieldType, Any] = {
@@ -166,3 +167,10 @@ def _too_deep(message: bytes) -> bool:
     codes = np.frombuffer(brackets, dtype=np.uint8)
     opening = (codes == ord("[")) | (codes == ord("{"))
     return bool(np.where(opening, 1, -1).cumsum().max(initial=0) > _MAX_DEPTH)
+
+
+CODING: Final = Coding(
+    lambda feed: single(JsonParser(feed).parse),
+    lambda rows: map(msgspec.json.encode, rows.to_pylist()),
+    single=True,
+)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer
 
     from stream.model.alarms import KafkaSettings
-    from stream.model.mqtt import Sensors
-    from stream.model.notifications import Broker
 
 __all__ = [
     "FETCH",
@@ -113,14 +111,23 @@ async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
         await consumer._client.close()  # noqa: SLF001  # what `stop` had still to do
 
 
-def mqtt_arguments(settings: Broker | Sensors) -> dict[str, Any]:
-    """Return keyword arguments for the client of MQTT."""
-    secure = create_default_context(cafile=settings.cafile) if settings.cafile else None
+def mqtt_arguments(
+    address: tuple[str, int], username: str = "", password: str = "", cafile: str = ""
+) -> dict[str, Any]:
+    """Return keyword arguments for the client of MQTT.
+
+    Args:
+        address: ``(host, port)`` of the broker.
+        username: empty for none.
+        password: empty for none.
+        cafile: authorities of the broker's certificate, for TLS; empty for none.
+    """
+    secure = create_default_context(cafile=cafile) if cafile else None
     return {
-        "hostname": settings.address[0],
-        "port": settings.address[1],
-        "username": settings.username or None,
-        "password": settings.password or None,
+        "hostname": address[0],
+        "port": address[1],
+        "username": username or None,
+        "password": password or None,
         "tls_context": secure,
         "timeout": _MQTT_S,
     }

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import InitVar, dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pyarrow as pa
 from aiokafka import AIOKafkaProducer
 
 from accountant.errors import ConfigError
+from stream.events.codings import coding_of
 from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
@@ -24,7 +25,7 @@ from stream.kafka.guard import check_feeds
 from stream.kafka.topics import feed_of
 from stream.kafka.whole import opened
 from stream.model.alarms import require_kafka
-from stream.model.feeds import Clock, Codec
+from stream.model.feeds import Clock
 from stream.model.references import counted_on
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ __all__ = ["replay"]
 _ROWS_PER_TRANSACTION = 5_000
 _MARKS_ROWS = 10  # as many rows are marks worth, one in every partition
 _TAIL_RECORDS = 64
-_MESSAGE_BYTES = 500_000  # brokers and clients take messages of a million at most
 
 
 def replay(
@@ -157,18 +157,13 @@ class _Writer:
     async def _send_rows(self, producer: Any, rows: pa.RecordBatch) -> list[Any]:
         sent: list[Any] = []
         topic, homes = self.feed.topic, self._batcher.route(rows.columns)
-        if self.feed.codec is Codec.ARROW:
-            for partition in range(self.partitions):
-                part = rows.filter(pa.array(homes == partition))
-                most = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
-                for at in range(0, part.num_rows, most):
-                    value = _arrow_stream(part.slice(at, most))
-                    sent.append(await producer.send(topic, value, partition=partition))
-            return sent
-        for event, home in zip(rows.to_pylist(), homes.tolist(), strict=True):
-            value = msgspec.json.encode(event)
-            key = str(event[self.feed.unit]).encode()
-            sent.append(await producer.send(topic, value, key=key, partition=home))
+        coding = coding_of(self.feed.codec)
+        for partition in range(self.partitions):
+            part = rows.filter(pa.array(homes == partition))
+            units = part.column(self.feed.unit).to_pylist()
+            keys = [str(unit).encode() for unit in units] if coding.single else repeat(None)
+            for value, key in zip(coding.write(part), keys, strict=False):
+                sent.append(await producer.send(topic, value, key=key, partition=partition))
         return sent
 
     async def _send_marks(self, producer: Any, time_ms: int) -> list[Any]:
@@ -237,10 +232,3 @@ def _replayable(alarms: Alarms, feed_name: str) -> Feed:
             hint="declare clock: watermarks, watermarks: {key} and history: {from, until}",
         )
     return feed
-
-
-def _arrow_stream(rows: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return bytes(sink.getvalue())

@@ -3,65 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Alertmanager", "Broker", "NotifySettings", "Webhook"]
+__all__ = ["NotifySettings", "TargetSettings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Alertmanager:
-    """One Alertmanager, by its API v2.
+class TargetSettings:
+    """One target; the file of its kind in ``stream/kafka/notify/`` takes its keys by their names.
 
     Args:
+        kind: its key below ``notify``.
         name: as configured.
-        url: where it is, without ``/api/v2``.
-        resend_interval_ms: what fires is sent again after so long: it forgets when it is restarted.
+        keys: what is written below the name, checked; a secret may be among it.
     """
 
+    kind: str
     name: str
-    url: str = field(repr=False)
-    resend_interval_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """One web server that takes notices.
-
-    Args:
-        name: as configured.
-        url: where they are posted.
-        secret: signs them.
-    """
-
-    name: str
-    url: str = field(repr=False)
-    secret: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """One MQTT broker.
-
-    Args:
-        name: as configured.
-        address: ``(host, port)``.
-        topic_prefix: first level of every topic.
-        discovery_prefix: first level of Home Assistant's discovery; empty for none.
-        username: empty for none.
-        password: empty for none.
-        cafile: authorities of its certificate, for TLS; empty for none.
-    """
-
-    name: str
-    address: tuple[str, int]
-    topic_prefix: str
-    discovery_prefix: str
-    username: str = ""
-    password: str = field(default="", repr=False)
-    cafile: str = ""
+    keys: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +43,4 @@ class NotifySettings:
     lookback_ms: int
     retry_for_ms: int
     dead_letters: Path
-    targets: tuple[Alertmanager | Webhook | Broker, ...] = ()
+    targets: tuple[TargetSettings, ...] = ()

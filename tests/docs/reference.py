@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import yaml
 
-from operators.registry import ALL
+from operators.registry import ALL, OFFERED
 from stream.cli.main import Later, main
 from stream.config.closed import models_of
 from stream.config.keys import FileModel
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client import CollectorRegistry
+
+    from operators.descriptors import Mechanism
 
 FOLDER: Final = ROOT / "docs"
 WIDTH: Final = 100
@@ -186,8 +188,27 @@ def mechanisms() -> Iterator[str]:
     """Yield a row for every mechanism: what it takes, and what leaves of a window."""
     yield "| mechanism | takes | what leaves of a window |\n|---|---|---|"
     for name, one in ALL.items():
-        takes = "a band" if one.bands else "one comparison" if one.panes else "any condition"
-        yield f"| `{name}` | {takes} | {one.releases} |"
+        yield f"| `{name}` | {_takes(one)} | {one.releases} |"
+
+
+def _takes(one: Mechanism) -> str:
+    return "a band" if one.bands else "one comparison" if one.panes else "any condition"
+
+
+def offered() -> Iterator[str]:
+    """Yield a row for all mechanisms of which the same is to be said.
+
+    Raises:
+        UndescribedError: a mechanism that a configuration may name says nothing of itself.
+    """
+    yield "| mechanism | decides | pays for | takes |\n|---|---|---|---|"
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name, one in OFFERED.items():
+        if not one.decides or not one.pays:
+            raise UndescribedError(name)
+        rows.setdefault((one.decides, one.pays, _takes(one)), []).append(f"`{name}`")
+    for said, names in rows.items():
+        yield f"| {', '.join(names)} | {' | '.join(said)} |"
 
 
 PAGES: Final[dict[str, dict[str, Callable[[], Iterator[str]]]]] = {
@@ -195,6 +216,7 @@ PAGES: Final[dict[str, dict[str, Callable[[], Iterator[str]]]]] = {
     "reference/configuration.md": {"keys": configuration, "mqtt": mqtt},
     "reference/metrics-and-alerts.md": {"metrics": metrics, "alerts": alerts},
     "dev/architecture.md": {"mechanisms": mechanisms},
+    "explanation/mechanisms.md": {"offered": offered},
 }
 """What each page has between which marks."""
 

@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
-from stream.kafka.notify.web import signature
+from stream.kafka.notify.webhooks import signature
 from stream.logs.lines import Line
 from tests.support.boarded import Topics
 from tests.support.processes import Command

@@ -13,9 +13,9 @@ import pyarrow as pa
 from accountant.units import PrivacyUnit
 from operators.conditions.score import score_of
 from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.events.codings import coding_of
 from stream.events.decoder import Record
 from stream.model.alarms import cells_per_unit
-from stream.model.feeds import Codec
 from tests.support.decoding import HASH_KEY
 from tests.support.random_logs import (
     END_MS,
@@ -147,7 +147,7 @@ def without(setup: Setup, log: Log, gone: set[tuple[int, int, int]]) -> Log:
                 if (partition, at, row) not in gone
             ]
             lost = len(kept) < len(message.events)
-            if lost and (setup.codec is not Codec.ARROW or message.events[0].raw is not None):
+            if lost and (coding_of(setup.codec).single or message.events[0].raw is not None):
                 continue
             rest[partition].append(replace(message, events=tuple(kept)) if lost else message)
     return rest

@@ -10,7 +10,6 @@ from stream.decisions.lifecycle import State, step
 from stream.kafka.notify.messages import Message, ends_ms
 from stream.kafka.notify.mqtt import MqttTarget
 from stream.model.lifecycles import Lifecycle
-from stream.model.notifications import Broker
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 
 if TYPE_CHECKING:
@@ -81,7 +80,10 @@ class _Client:
 
 def on_mqtt(group: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return topic, payload and options of what a broker gets: these notices, and being there."""
-    target, client = MqttTarget(Broker("home", ("localhost", 1), "tocsin", "")), _Client()
+    target, client = (
+        MqttTarget("home", broker=("localhost", 1), topic_prefix="tocsin", discovery_prefix=""),
+        _Client(),
+    )
     target._client = client  # type: ignore[assignment]
 
     async def work() -> None:

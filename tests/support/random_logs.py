@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from accountant.units import PrivacyUnit
 from stream.config.loading import load
+from stream.events.codings import coding_of
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Codec, Partitioner
 from tests.support.byte_strings import byte_strings
@@ -20,7 +21,7 @@ from tests.support.decoding import ipc
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from stream.model.alarms import Alarms
 
@@ -178,7 +179,8 @@ def random_log(setup: Setup, rng: random.Random, size: int = 16) -> Log:
             log_append = rng.random() > 0.06
             if not log_append:
                 append_ms = rng.choice((*HOSTILE_TIMES, append_ms))
-            rows = rng.choice((0, 1, 2, 4)) if setup.codec is Codec.ARROW else 1
+            alone = coding_of(setup.codec).single
+            rows = 1 if alone else rng.choice((0, 1, 2, 4))
             events = []
             for _ in range(rows):
                 if sent and rng.random() < 0.2:
@@ -186,7 +188,7 @@ def random_log(setup: Setup, rng: random.Random, size: int = 16) -> Log:
                 else:
                     events.append(random_event(setup, partition, newest_ms, rng))
                 sent.append(events[-1])
-            if setup.codec is Codec.ARROW and rng.random() < 0.06:
+            if not alone and rng.random() < 0.06:
                 nothing = random_event(setup, partition, newest_ms, rng)
                 events = [replace(nothing, raw=rng.choice(BROKEN_MESSAGES))]
             form = rng.randrange(12)
@@ -222,13 +224,13 @@ def random_event(setup: Setup, partition: int, now_ms: int, rng: random.Random) 
             )
         )
         event = replace(event, **{name: rng.choice(values)})
-    if setup.codec is Codec.JSON and rng.random() < 0.1:
-        event = replace(event, raw=rng.choice((*BROKEN_MESSAGES, *wrong_types(event))))
+    if coding_of(setup.codec).single and rng.random() < 0.1:
+        event = replace(event, raw=rng.choice((*BROKEN_MESSAGES, *wrong_types(setup.codec, event))))
     return event
 
 
-def wrong_types(event: Event) -> Iterator[bytes]:
-    """Yield JSON objects whose fields are not of their types."""
+def wrong_types(codec: Codec, event: Event) -> Iterator[bytes]:
+    """Yield messages of one row whose fields are not of their types."""
     good = {"person": "ann", "ts": START_MS, "room": "bar", "amount": 1, "event": "e1"}
     for name, value in (
         ("ts", "soon"),
@@ -240,7 +242,8 @@ def wrong_types(event: Event) -> Iterator[bytes]:
         ("amount", 10**400),
         ("event", {"e1": event.open}),
     ):
-        yield json.dumps({**good, name: value}).encode()
+        fields = {**good, name: value}
+        yield json.dumps(fields).encode() if codec is Codec.JSON else as_written(codec, [fields])
 
 
 @cache
@@ -257,8 +260,28 @@ def encoded(setup: Setup, message: Message) -> bytes | None:
         return raw
     if setup.codec is Codec.JSON:
         return as_json(message.events[0], message.form) if message.events else None
-    assert setup.codec is Codec.ARROW, "what nobody writes is all dropped, and proves nothing"
-    return as_arrow(message.events, message.form)
+    if setup.codec is Codec.ARROW:
+        return as_arrow(message.events, message.form)
+    return as_written(setup.codec, [fields_of(event) for event in message.events])
+
+
+def fields_of(event: Event) -> dict[str, object]:
+    """Return what an event says; what is no text cannot be written."""
+    fields: dict[str, object] = {
+        name: text if text is None else text.decode(errors="surrogateescape")
+        for name, text in (("person", event.person), ("room", event.room), ("event", event.event))
+    }
+    return {**fields, "ts": event.ts, "amount": event.amount, "open": event.open}
+
+
+def as_written(codec: Codec, events: Sequence[Mapping[str, object]]) -> bytes:
+    """Write events as the product does, in one message; it cannot write some, and breaks those."""
+    try:
+        rows = pa.RecordBatch.from_pylist(list(events))
+        (message,) = coding_of(codec).write(rows)
+    except (pa.ArrowException, UnicodeError, OverflowError):
+        return BROKEN_MESSAGES[1]
+    return message
 
 
 def as_json(event: Event, form: int) -> bytes:

@@ -10,7 +10,7 @@ from stream.config.notify.keys import MOST_WINDOWS
 from stream.decisions.templates import FIELDS, LABEL_FIELDS, problem
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
-from stream.model.notifications import NotifySettings
+from stream.model.notifications import NotifySettings, TargetSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
     if model is None:
         return None
     targets = tuple(
-        one.built(name, findings.under("notify", kind, name))
+        TargetSettings(kind, name, one.given(findings.under("notify", kind, name)))
         for kind, written in model
         if isinstance(written, dict)
         for name, one in written.items()

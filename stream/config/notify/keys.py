@@ -21,7 +21,6 @@ from stream.config.scalars import (
 )
 from stream.config.schema import shapes
 from stream.model.boards import Board
-from stream.model.notifications import Alertmanager, Broker, Webhook
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
@@ -33,6 +32,7 @@ __all__ = [
     "LifecycleModel",
     "MqttModel",
     "NotifyModel",
+    "TargetModel",
     "WebhookModel",
     "cafile_of",
 ]
@@ -94,7 +94,15 @@ class LifecycleModel(Closed):
     """text of the notice: templates over the group's fields, {window_end}, {since} and others"""
 
 
-class AlertmanagerModel(Closed):
+class TargetModel(Closed):
+    """One target: its keys are arguments of its kind's file in ``stream/kafka/notify/``."""
+
+    def given(self, _findings: Findings) -> dict[str, Any]:
+        """Return the keys as the target takes them."""
+        return dict(self)
+
+
+class AlertmanagerModel(TargetModel):
     """One Alertmanager."""
 
     short: ClassVar[str] = "url"
@@ -107,12 +115,8 @@ class AlertmanagerModel(Closed):
     ] = 60_000
     """a firing alarm is sent again after this long"""
 
-    def built(self, name: str, _findings: Findings) -> Alertmanager:
-        """Return the target."""
-        return Alertmanager(name, self.url.rstrip("/"), self.resend_interval)
 
-
-class WebhookModel(Closed):
+class WebhookModel(TargetModel):
     """One web server that takes notices."""
 
     url: _Url
@@ -127,12 +131,8 @@ class WebhookModel(Closed):
     ]
     """16 bytes or more that sign the notices, best from the environment: ${NAME}"""
 
-    def built(self, name: str, _findings: Findings) -> Webhook:
-        """Return the target."""
-        return Webhook(name, self.url, self.secret.encode())
 
-
-class MqttModel(Closed):
+class MqttModel(TargetModel):
     """One MQTT broker."""
 
     short: ClassVar[str] = "broker"
@@ -150,17 +150,9 @@ class MqttModel(Closed):
     discovery_prefix: Name = ""
     """Home Assistant's discovery prefix, often homeassistant; without it, no discovery"""
 
-    def built(self, name: str, findings: Findings) -> Broker:
-        """Return the target; errors go to ``findings``."""
-        return Broker(
-            name,
-            self.broker,
-            self.topic_prefix,
-            self.discovery_prefix,
-            self.username,
-            self.password,
-            cafile_of(self.cafile, findings),
-        )
+    def given(self, findings: Findings) -> dict[str, Any]:
+        """Return the keys, with the path of the certificate; errors go to ``findings``."""
+        return {**super().given(findings), "cafile": cafile_of(self.cafile, findings)}
 
 
 class NotifyModel(Closed):

@@ -105,7 +105,9 @@ class Intake:
             protocol=aiomqtt.ProtocolVersion.V5,
             clean_start=False,
             properties=properties,
-            **mqtt_arguments(settings),
+            **mqtt_arguments(
+                settings.address, settings.username, settings.password, settings.cafile
+            ),
         )
         inner = client._client  # noqa: SLF001  # aiomqtt has none of this
         inner.manual_ack_set(True)  # it acknowledges what it received

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
 
     from stream.decisions.lifecycle import Notice
     from stream.kafka.notify.messages import Message
-    from stream.model.notifications import Broker
 
-__all__ = ["MqttTarget", "escaped", "topic_of"]
+__all__ = ["TARGET", "MqttTarget", "escaped", "topic_of"]
 
 _LONGEST_TOPIC: Final = 65_535  # bytes
 _TRIES: Final = 3
@@ -69,15 +69,33 @@ class MqttTarget(Target):
     A broker that takes other messages and hangs up on one, time after time, refuses that one.
 
     Args:
-        settings: where it is.
+        name: as configured.
+        broker: ``(host, port)``.
+        topic_prefix: first level of every topic.
+        discovery_prefix: first level of Home Assistant's discovery; empty for none.
+        username: empty for none.
+        password: empty for none.
+        cafile: authorities of its certificate, for TLS; empty for none.
     """
 
     resend_s = 5.0
     """Between two words of being online: within them, a broker that was restarted is noticed."""
 
-    def __init__(self, settings: Broker) -> None:
-        self.name = f"mqtt-{settings.name}"
-        self._settings = settings
+    def __init__(
+        self,
+        name: str,
+        *,
+        broker: tuple[str, int],
+        topic_prefix: str,
+        discovery_prefix: str,
+        username: str = "",
+        password: str = "",
+        cafile: str = "",
+    ) -> None:
+        self.name = f"mqtt-{name}"
+        self._arguments = partial(mqtt_arguments, broker, username, password, cafile)
+        self._prefix = topic_prefix
+        self._discovery = discovery_prefix
         self._client: aiomqtt.Client | None = None
         self._standing: dict[str, Message] = {}
         self._announced: set[str] = set()
@@ -85,7 +103,7 @@ class MqttTarget(Target):
 
     def remember(self, message: Message) -> None:
         """Keep the last state of every topic, to write it again."""
-        self._standing[topic_of(self._settings.topic_prefix, message.notice)] = message
+        self._standing[topic_of(self._prefix, message.notice)] = message
 
     async def send(self, messages: Sequence[Message]) -> None:
         """Publish the states; the broker has acknowledged them then."""
@@ -109,15 +127,14 @@ class MqttTarget(Target):
 
     @property
     def _status(self) -> str:
-        return f"{self._settings.topic_prefix}/status"
+        return f"{self._prefix}/status"
 
     async def _connected(self) -> aiomqtt.Client:
         if self._client is not None:
             return self._client
-        settings = self._settings
         client = aiomqtt.Client(
             will=aiomqtt.Will(self._status, b"offline", qos=1, retain=True),
-            **mqtt_arguments(settings),
+            **self._arguments(),
         )
         try:
             await client.__aenter__()
@@ -141,7 +158,7 @@ class MqttTarget(Target):
             AwayError: the broker did not take it.
             RefusedError: it never will.
         """
-        topic = topic_of(self._settings.topic_prefix, message.notice)
+        topic = topic_of(self._prefix, message.notice)
         if len(topic.encode()) > _LONGEST_TOPIC:
             raise RefusedError("longer than a topic of MQTT may be")
         try:
@@ -156,9 +173,9 @@ class MqttTarget(Target):
 
     async def _state(self, client: aiomqtt.Client, message: Message) -> None:
         notice = message.notice
-        topic = topic_of(self._settings.topic_prefix, notice)
+        topic = topic_of(self._prefix, notice)
         denied = notice.status == "denied"
-        if self._settings.discovery_prefix and not denied and topic not in self._announced:
+        if self._discovery and not denied and topic not in self._announced:
             await self._announce(client, topic, notice)
             self._announced.add(topic)
         state = "OFF" if notice.status == "resolved" else "ON"
@@ -167,9 +184,7 @@ class MqttTarget(Target):
 
     async def _announce(self, client: aiomqtt.Client, topic: str, notice: Notice) -> None:
         """Tell Home Assistant of a sensor."""
-        place = (
-            f"{self._settings.discovery_prefix}/binary_sensor/tocsin_{notice.fingerprint}/config"
-        )
+        place = f"{self._discovery}/binary_sensor/tocsin_{notice.fingerprint}/config"
         told = {
             "name": ", ".join(notice.group.values()) or notice.alarm,
             "unique_id": f"tocsin_{notice.fingerprint}",
@@ -205,3 +220,6 @@ class MqttTarget(Target):
                 await client.__aexit__(None, None, None)
             except (aiomqtt.MqttError, OSError):
                 return
+
+
+TARGET: Final = MqttTarget

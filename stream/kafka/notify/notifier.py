@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.decisions.lifecycle import State
@@ -18,13 +19,12 @@ from stream.kafka.notify.sender import Sender
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
-from stream.model.notifications import Broker, Webhook
 
 if TYPE_CHECKING:
     from stream.kafka.notify.messages import Target
     from stream.kafka.public.pairing import Window
     from stream.logs.lines import Log
-    from stream.model.notifications import Alertmanager
+    from stream.model.notifications import TargetSettings
     from stream.model.subscriptions import NotifySetup
 
 __all__ = ["notify", "target_of"]
@@ -50,21 +50,15 @@ def notify(setup: NotifySetup, log: Log, *, from_beginning: bool = False) -> Non
     )
 
 
-def target_of(settings: Alertmanager | Webhook | Broker) -> Target:
-    """Return a target of a configuration; its client is imported where it is needed.
+def target_of(settings: TargetSettings) -> Target:
+    """Return a target of a configuration; the file of its kind, and its client, are imported now.
 
     Raises:
         DependencyError: the client is not installed.
     """
-    if isinstance(settings, Broker):
-        from stream.kafka.notify.mqtt import MqttTarget  # noqa: PLC0415  # an extra
-
-        return MqttTarget(settings)
-    from stream.kafka.notify import web  # noqa: PLC0415  # half a second
-
-    if isinstance(settings, Webhook):
-        return web.WebhookTarget(settings)
-    return web.AlertmanagerTarget(settings)
+    found = import_module(f"{__package__}.{settings.kind}")
+    target: Target = found.TARGET(settings.name, **settings.keys)
+    return target
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ import pytest
 
 from accountant.errors import DependencyError
 from stream.kafka.notify.notifier import target_of
-from stream.model.notifications import Broker
+from stream.model.notifications import TargetSettings
 
 
 def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +24,6 @@ def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.delitem(sys.modules, "stream.kafka.notify.mqtt", raising=False)
     monkeypatch.setattr(builtins, "__import__", missing)
-    broker = Broker("home", ("localhost", 1883), "tocsin", "")
+    broker = TargetSettings("mqtt", "home", {})
     with pytest.raises(DependencyError, match=r"tocsin\[mqtt\]"):
         target_of(broker)

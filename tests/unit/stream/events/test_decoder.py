@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from stream.events import arrow_events
 from stream.events import decoder as decoding
+from stream.events.codings import coding_of
 from stream.events.columns import MAX_STRING_BYTES
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.partitioning import partitions_of
@@ -277,24 +278,19 @@ def test_deep_nesting_does_not_depend_on_the_caller() -> None:
     assert deeper(0) == deeper(400) == [200, 255]
 
 
-# Both
+# Every codec
 
 
 def written(codec: Codec, **columns: Sequence[Any]) -> list[Record]:
-    """Return rows as JSON messages, or all of them as one of Arrow."""
-    if codec is Codec.ARROW:
-        return [at(0, ipc({name: pa.array(list(each)) for name, each in columns.items()}))]
-    rows = zip(*columns.values(), strict=True)
-    return [
-        at(offset, json.dumps(dict(zip(columns, row, strict=True))).encode())
-        for offset, row in enumerate(rows)
-    ]
+    """Return rows as messages of a codec: of a row each, or one of all."""
+    rows = pa.RecordBatch.from_pydict({name: list(each) for name, each in columns.items()})
+    return [at(offset, value) for offset, value in enumerate(coding_of(codec).write(rows))]
 
 
 @pytest.mark.parametrize("partitioner", list(Partitioner))
 @pytest.mark.parametrize("kind", [FieldType.STRING, FieldType.INTEGER])
 def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) -> None:
-    """Over all partitions every row stays once; elsewhere it is misrouted, in both codecs."""
+    """Over all partitions every row stays once; elsewhere it is misrouted, in every codec."""
     people: list[Any] = list(range(-20, 20))
     if kind is FieldType.STRING:
         people = [f"person-{number}" for number in people]
@@ -339,11 +335,8 @@ def test_pieces_make_no_difference(
     monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 3)
     people = [*"abcdefg", "x" * 1_025, None]
     records = [at(0, None), at(1, b"{", log_append=False), at(2, b"\xff")]
-    if codec is Codec.JSON:
-        records += [
-            at(n, json.dumps({"person": person, "ts": n}).encode())
-            for n, person in enumerate(people * 3, start=3)
-        ]
+    if coding_of(codec).single:
+        records += written(codec, person=people * 3, ts=range(27))
     else:
         person = pa.array(people).dictionary_encode()
         message = ipc({"person": person, "ts": pa.array(range(9))})

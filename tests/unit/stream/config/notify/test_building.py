@@ -85,7 +85,7 @@ def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
     assert small.subscription.lifecycle("crowd") == Lifecycle(2, 2)
     assert small.subscription.lifecycle("another") == Lifecycle()
     assert small.notify.dead_letters == tmp_path / "alarms.dead-letters.jsonl"
-    assert small.notify.targets[0].url == "http://localhost:9093"
+    assert small.notify.targets[0].keys["url"] == "http://localhost:9093/"
     assert SECRET["SECRET"] not in repr(small)
 
 

@@ -8,6 +8,8 @@ import contextlib
 import hashlib
 import hmac
 import json
+from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -16,14 +18,16 @@ import pytest
 from msgspec.structs import replace
 
 from deploy.kafka.runtime import HOST
+from stream.config.closed import models_of
+from stream.config.notify.keys import NotifyModel, TargetModel
 from stream.decisions.lifecycle import State, step
-from stream.kafka import clients
-from stream.kafka.notify import web
+from stream.kafka import clients, notify
+from stream.kafka.notify import posting
+from stream.kafka.notify.alertmanagers import AlertmanagerTarget
 from stream.kafka.notify.messages import AwayError, Message, RefusedError
 from stream.kafka.notify.mqtt import MqttTarget, escaped
-from stream.kafka.notify.web import AlertmanagerTarget, WebhookTarget
+from stream.kafka.notify.webhooks import WebhookTarget
 from stream.model.lifecycles import EVERY_WINDOW
-from stream.model.notifications import Alertmanager, Broker, Webhook
 from stream.windows.instants import from_iso_utc
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.targets import Inbox, Mosquitto
@@ -35,7 +39,12 @@ if TYPE_CHECKING:
     from stream.decisions.lifecycle import Notice
 
 NOW_MS = 3 * HOUR_MS
-SECRET = b"a secret of many bytes"
+KINDS = {
+    place[0]: model
+    for place, model in models_of(NotifyModel).items()
+    if issubclass(model, TargetModel)
+}
+SECRET = "a secret of many bytes"  # noqa: S105  # no server knows it
 
 
 def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notice]]:
@@ -58,7 +67,9 @@ def posted(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[dic
     with Inbox() as inbox:
 
         async def work() -> None:
-            target = AlertmanagerTarget(Alertmanager("main", inbox.url, 1000), lambda: NOW_MS)
+            target = AlertmanagerTarget(
+                "main", url=f"{inbox.url}/", resend_interval=1000, now_ms=lambda: NOW_MS
+            )
             for notices in told(rooms, denied=denied):
                 await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
             await target.refresh()
@@ -118,7 +129,7 @@ def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception
     (notice,), *_ = told([["hall"]])
 
     async def send(url: str) -> None:
-        target = WebhookTarget(Webhook("pager", url, SECRET), lambda: NOW_MS)
+        target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
         try:
             await target.send([Message(notice, 0, 0)])
         finally:
@@ -132,7 +143,7 @@ def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception
                 asyncio.run(send(f"{inbox.url}/x"))
         ((_, headers, content),) = inbox.letters
     signed = f"{notice.notice_id}.{NOW_MS // 1000}.".encode() + content
-    proof = base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
+    proof = base64.b64encode(hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{proof}"
     assert json.loads(content)["status"] == "firing"
     with pytest.raises(AwayError):
@@ -141,7 +152,7 @@ def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception
 
 def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """After its limit, and tried again: the second time it is asked anew."""
-    monkeypatch.setattr(web, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
+    monkeypatch.setattr(posting, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
     (notice,), *_ = told([["hall"]])
 
     async def send() -> int:
@@ -157,7 +168,7 @@ def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch: pytest.Mo
 
         async with await asyncio.start_server(silent, HOST, 0) as server:
             url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
-            target = WebhookTarget(Webhook("pager", url, SECRET), lambda: NOW_MS)
+            target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
             for _ in range(2):
                 with pytest.raises(AwayError, match="Timeout"):
                     await target.send([Message(notice, 0, 0)])
@@ -202,7 +213,9 @@ def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
     long, large, fine = (told([[room]])[0][0] for room in ("a" * 70_000, "b" * 3_000, "hall"))
 
     async def outcomes() -> list[str]:
-        target = MqttTarget(Broker("home", (HOST, broker.port), "tocsin", ""))
+        target = MqttTarget(
+            "home", broker=(HOST, broker.port), topic_prefix="tocsin", discovery_prefix=""
+        )
         found = []
         try:
             for notice in (long, large, large, large, fine):
@@ -220,3 +233,12 @@ def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
     finally:
         broker.stop()
     assert found == ["RefusedError", "AwayError", "AwayError", "RefusedError", "taken"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_takes_the_keys_that_it_has(kind: str) -> None:
+    """The file of a kind is found by its key, and its target takes what is written below it."""
+    target = import_module(f"{notify.__name__}.{kind}").TARGET
+    taken = signature(target).parameters
+    keys = KINDS[kind].model_fields
+    assert taken.keys() - {"now_ms"} == {"name", *keys}

@@ -1,0 +1,109 @@
+"""Alertmanager, by its API v2: alerts that end by themselves and are renewed while they fire."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from stream.kafka.notify.posting import Poster
+from stream.kafka.tasks import now_ms
+from stream.windows.instants import from_iso_utc, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from stream.decisions.lifecycle import Notice
+    from stream.kafka.notify.messages import Message
+
+__all__ = ["TARGET", "AlertmanagerTarget"]
+
+_MOMENT_MS: Final = 60_000  # longer than Alertmanager waits before it tells anybody
+_DENIED: Final = "TocsinWindowDenied"
+
+
+class AlertmanagerTarget(Poster):
+    """Alerts with an end: they lapse when no window is heard of, and are renewed while they fire.
+
+    Args:
+        name: as configured.
+        url: where it is, without ``/api/v2``.
+        resend_interval: what fires is sent again after so many milliseconds.
+        now_ms: the wall clock.
+    """
+
+    together = True
+
+    def __init__(
+        self, name: str, *, url: str, resend_interval: int, now_ms: Callable[[], int] = now_ms
+    ) -> None:
+        super().__init__(f"alertmanager-{name}", f"{url.rstrip('/')}/api/v2/alerts", now_ms)
+        self.resend_s = resend_interval / 1000
+        self._standing: dict[str, Message] = {}
+
+    def remember(self, message: Message) -> None:
+        """Say it again at the next refresh, as long as it stands."""
+        notice = message.notice
+        if notice.status in {"firing", "ongoing"}:
+            self._standing[notice.fingerprint] = message
+        elif notice.status == "resolved":
+            self._standing.pop(notice.fingerprint, None)
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        """Post the alerts of a window at once."""
+        now_ms = self._now_ms()
+        # What has ended by itself before it could be delivered is said all the same, for a moment.
+        until_ms = now_ms + _MOMENT_MS
+        alerts = [self._alert(message, max(message.ends_ms, until_ms)) for message in messages]
+        await self.post(msgspec.json.encode(alerts), {})
+        for message in messages:
+            self.remember(message)
+
+    async def refresh(self) -> None:
+        """Post what fires: an Alertmanager that was restarted has forgotten it."""
+        now_ms = self._now_ms()
+        self._standing = {
+            mark: message for mark, message in self._standing.items() if message.ends_ms > now_ms
+        }
+        if self._standing:
+            alerts = [self._alert(one, one.ends_ms) for one in self._standing.values()]
+            await self.post(msgspec.json.encode(alerts), {})
+
+    def _alert(self, message: Message, ends_ms: int) -> dict[str, object]:
+        notice, now_ms = message.notice, self._now_ms()
+        start_ms = from_iso_utc(notice.since or notice.window_start)
+        if notice.status == "resolved":
+            ends_ms = min(message.published_ms, now_ms)
+        annotations = {
+            "window_start": notice.window_start,
+            "window_end": notice.window_end,
+            **({"alarm_id": notice.alarm_id} if notice.alarm_id else {}),
+            **notice.annotations,
+        }
+        return {
+            "labels": _labels(notice),
+            "annotations": annotations,
+            "startsAt": iso_utc(min(start_ms, ends_ms)),
+            "endsAt": iso_utc(ends_ms),
+        }
+
+
+def _labels(notice: Notice) -> dict[str, str]:
+    """Return what an alert is known by: the same for as long as it fires."""
+    if notice.status == "denied":
+        reason = notice.reason or ""
+        named = {"alertname": _DENIED, "alarm": notice.alarm, "reason": reason}
+    else:
+        named = {"alertname": notice.alarm, "fingerprint": notice.fingerprint}
+    fields = {_label(name): value for name, value in notice.group.items()}
+    return {**fields, **notice.labels, **named}
+
+
+def _label(name: str) -> str:
+    """Return a field's name as Alertmanager takes it."""
+    plain = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    return plain if not plain[:1].isdigit() else f"_{plain}"
+
+
+TARGET: Final = AlertmanagerTarget
