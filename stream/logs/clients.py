@@ -58,9 +58,13 @@ class ClientLines(logging.Handler):
         if not self._may_speak(record.pathname, record.lineno):
             return
         with suppress(Exception):  # whoever logs must not fail because of it
-            level = Level.ERROR if record.levelno >= logging.ERROR else Level.WARNING
+            error = _error(record)
+            # A client tries again by itself: a worker that starts finds no coordinator yet.
+            severe = record.levelno >= logging.ERROR and not getattr(error, "retriable", False)
+            level = Level.ERROR if severe else Level.WARNING
             place = f"{record.funcName}:{record.lineno}"
-            self.log().client(level, record.name, place, _words(record), _error(record))
+            name = "" if error is None else error.__name__
+            self.log().client(level, record.name, place, _words(record), name)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the standard name
         """Say nothing: the standard library would print the record with all it holds."""
@@ -144,13 +148,13 @@ def _constants(frame: FrameType) -> Iterator[str]:
             yield value
 
 
-def _error(record: logging.LogRecord) -> str:
-    """Return the type of the error that a record tells of; empty where it tells of none."""
+def _error(record: logging.LogRecord) -> type[BaseException] | None:
+    """Return the type of the error that a record tells of, if it tells of one."""
     raised: Any = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     filled = record.args if isinstance(record.args, tuple) else ()
     for told in (raised, *filled):
         if isinstance(told, BaseException):
-            return type(told).__name__
+            return type(told)
         if isinstance(told, type) and issubclass(told, BaseException):
-            return told.__name__
-    return ""
+            return told
+    return None

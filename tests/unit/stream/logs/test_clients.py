@@ -12,7 +12,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    KafkaConnectionError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
 from mode import Service
 
 from stream.logs import clients
@@ -57,14 +62,14 @@ def heard() -> Heard:
 def test_its_own_words_are_written_without_what_was_filled_in(heard: Heard) -> None:
     """Of the values only the type of an error is."""
     logger = heard.logger("library.client")
-    logger.error('Unable to read "%s:%d": %r', EVENT, 17, KafkaConnectionError(EVENT))
+    logger.error('Unable to read "%s:%d": %r', EVENT, 17, TopicAuthorizationFailedError(EVENT))
     logger.warning(MESSAGES, EVENT)
     first, second = heard()
     assert first["client"] == "library.client"
     assert first["level"] == "error"
     assert first["event"] == Line.CLIENT
     assert first["text"] == 'Unable to read "…:…": …'
-    assert first["error"] == "KafkaConnectionError"
+    assert first["error"] == "TopicAuthorizationFailedError"
     assert first["at"].startswith("test_its_own_words_are_written_without_what_was_filled_in:")
     assert (second["text"], second["level"]) == ("cannot read all of …", "warning")
 
@@ -94,6 +99,14 @@ def test_an_error_is_named_by_its_type(heard: Heard) -> None:
     logger.error("Failed with %s", KafkaConnectionError)
     assert [line["error"] for line in heard()] == ["KeyError", "KafkaConnectionError"]
     assert "Zo" not in heard.stream.getvalue()
+
+
+@pytest.mark.parametrize("retried", [KafkaConnectionError, GroupCoordinatorNotAvailableError])
+def test_what_a_client_tries_again_is_a_warning(heard: Heard, retried: type[KafkaError]) -> None:
+    """Whatever the client calls it: a worker that starts finds no coordinator yet."""
+    heard.logger().error("Group Coordinator Request failed: %s", retried())
+    (line,) = heard()
+    assert (line["level"], line["error"]) == ("warning", retried.__name__)
 
 
 def test_a_service_s_name_is_not_part_of_its_words(heard: Heard) -> None:
