@@ -100,7 +100,8 @@ def firings(terms: Lifecycle, chance: float, windows: int) -> float | None:
         ahead = np.zeros_like(mass)
         np.add.at(ahead, after_firing, chance * mass)
         np.add.at(ahead, after_none, (1 - chance) * mass)
-        if float(np.abs(ahead - mass).sum()) < _SETTLED and now == before:
+        settled = float(np.abs(ahead - mass).sum()) < _SETTLED and now == before
+        if settled and (now or not chance):  # a small chance has not fired yet
             return total + now * (windows - number - 1)
         mass, before = ahead, now
     return total

@@ -68,6 +68,7 @@ def test_a_long_week_is_added_up_as_it_settles() -> None:
     long, longer = firings(terms, 0.05, 5_000), firings(terms, 0.05, 10_000)
     step_ = firings(terms, 0.05, 5_001)
     assert longer - long == pytest.approx(5_000 * (step_ - long), rel=1e-6)
+    assert firings(Lifecycle(2, 2), 1e-14, 101) == pytest.approx(100e-28), "not settled at nothing"
     assert firings(Lifecycle(500, 1_000), 0.5, 10) is None, "too much to remember"
 
 
