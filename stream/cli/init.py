@@ -143,6 +143,10 @@ def init(
             del texts[name]
     _refuse_to_replace(directory, texts, force=force)
     _tell_alarm(filled)
+    if looked is not None:
+        (feed,) = filled.alarms.feeds.values()
+        if left := [name for name in looked.fields if name not in feed.fields]:
+            note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
     agreed(f"write this to {directory}?", yes=yes, default=True)
     _write(directory, texts)
     _tell_files(directory, filled, events)

@@ -126,6 +126,7 @@ def test_values_of_a_sample_stay_with_the_custodian(tmp_path: Path) -> None:
     made = asked(folder, "--sample", events, "--values", "hall,lab", "--yes")
     assert made.exit_code == 0, made.stderr
     assert HIDDEN not in made.output + made.stderr
+    assert "does not use are not declared: paid" in made.stderr
     written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert written["places.txt"] == "hall\nlab\n"
     assert not any(HIDDEN in text for text in written.values())
