@@ -47,24 +47,24 @@ def put_all(run: Harness, feed: str = "", revision: int = 0) -> None:
 @pytest.mark.parametrize("feed", FEEDS)
 def test_a_window_across_is_denied_when_it_has_ended(tmp_path: Path, feed: str) -> None:
     """Not before: until the growth is done, nobody knows which windows lie across; uncharged."""
-    with running(tmp_path) as (run, ledger):
-        announced(ledger, feed, MINUTE_MS // 2)
+    with running(tmp_path) as run:
+        announced(run.ledger, feed, MINUTE_MS // 2)
         cut_ms = MINUTE_MS + run.query.grace_ms
         run.now_ms[0] = cut_ms
         assert run.ended() == []
         run.now_ms[0] = cut_ms + 1
         assert run.runtime.judge.due() == ["drift"]
         assert run.ended() == [("denied", "repartitioned", 0)]
-        assert ledger.reports.status().scopes["user"].spent_units == 0
-        assert ledger.reports.verify() == []
+        assert run.ledger.reports.status().scopes["user"].spent_units == 0
+        assert run.ledger.reports.verify() == []
 
 
 @pytest.mark.parametrize("feed", FEEDS)
 def test_a_window_from_before_is_decided_as_ever(tmp_path: Path, feed: str) -> None:
     """By the partitions that there were, whoever stored their counts, before or after."""
-    with running(tmp_path) as (run, ledger):
+    with running(tmp_path) as run:
         run.put(*OWN[0])
-        announced(ledger, feed, MINUTE_MS + run.query.grace_ms)
+        announced(run.ledger, feed, MINUTE_MS + run.query.grace_ms)
         run.late(5 * MINUTE_MS)
         run.put(*OWN[1])
         assert run.ended() == []
@@ -75,14 +75,14 @@ def test_a_window_from_before_is_decided_as_ever(tmp_path: Path, feed: str) -> N
 @pytest.mark.parametrize("feed", FEEDS)
 def test_a_window_from_after_waits_for_the_new_partition(tmp_path: Path, feed: str) -> None:
     """The counts of the old ones alone decide nothing."""
-    with running(tmp_path, LONG_AGO_MS) as (run, ledger):
-        announced(ledger, feed, LONG_AGO_MS + 10)
-        ledger.growths.conclude(feed, 3, until_ms=LONG_AGO_MS + 20)
+    with running(tmp_path, LONG_AGO_MS) as run:
+        announced(run.ledger, feed, LONG_AGO_MS + 10)
+        run.ledger.growths.conclude(feed, 3, until_ms=LONG_AGO_MS + 20)
         run.late(5 * MINUTE_MS)
         put_all(run, feed, revision=2)
         assert run.ended() == []
         new = 2 + (REFERENCE_PARTITIONS if feed == "forecast" else 0)
-        put = ledger.counts.put_partial
+        put = run.ledger.counts.put_partial
         assert put(run.counted(new, [0, 0])) is PartialStatus.STALE
         assert run.ended() == []
         assert put(replace(run.counted(new, [0, 0]), revision=2)) is PartialStatus.STORED
@@ -93,18 +93,18 @@ def test_whoever_decides_knows_what_those_knew_who_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A growth between two reads of the ledger does not make two old partitions a whole window."""
-    with running(tmp_path, LONG_AGO_MS) as (run, ledger):
-        read = ledger.counts.partials
+    with running(tmp_path, LONG_AGO_MS) as run:
+        read = run.ledger.counts.partials
 
         def meanwhile(key: WindowKey) -> list[Partial]:
-            monkeypatch.setattr(ledger.counts, "partials", read)
+            monkeypatch.setattr(run.ledger.counts, "partials", read)
             run.now_ms[0] = LONG_AGO_MS
-            announced(ledger, "sales", LONG_AGO_MS + 10)
-            ledger.growths.conclude("sales", 3, until_ms=LONG_AGO_MS + 20)
+            announced(run.ledger, "sales", LONG_AGO_MS + 10)
+            run.ledger.growths.conclude("sales", 3, until_ms=LONG_AGO_MS + 20)
             run.late(5 * MINUTE_MS)
             put_all(run, "sales", revision=2)
             return read(key)
 
-        monkeypatch.setattr(ledger.counts, "partials", meanwhile)
+        monkeypatch.setattr(run.ledger.counts, "partials", meanwhile)
         assert run.ended() == []
         assert len(read(run.counted(0, [0, 0]).key)) == 4
