@@ -40,7 +40,7 @@ def put_all(run: Harness, feed: str = "", revision: int = 0) -> None:
         run.ledger.counts.put_partial(replace(run.counted(partition, values), revision=known))
     for partition, values in OTHERS:
         known = revision if feed == "forecast" else 0
-        counted = run.counted(REFERENCE_PARTITIONS + partition, values)
+        counted = run.counted(partition, values)
         run.ledger.counts.put_partial(replace(counted, revision=known))
 
 
