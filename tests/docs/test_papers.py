@@ -147,6 +147,20 @@ def broken(text: str) -> list[str]:
     return found
 
 
+FIGURE: Final = r"\d+(?:,\d{3})*(?:\.\d+)?"
+QUOTED: Final = re.compile(r"\[([^]]+)\]\(((?:\.\./)+benchmarks/[^)#]+\.md)")
+
+
+def invented(text: str) -> list[str]:
+    """Return figures in the words of links to reports that the report does not have."""
+    found = []
+    for words, target in QUOTED.findall(text):
+        report = re.findall(FIGURE, (FOLDER / target).read_text())
+        told = re.findall(FIGURE, re.sub(r"Figures? \d+", "", words))
+        found += [f"{one} in {target}" for one in told if one not in report]
+    return found
+
+
 ROWS: Final = rows_of(PAGE)
 EVERY: Final = [row for rows in ROWS.values() for row in rows]
 
@@ -170,6 +184,13 @@ def test_what_the_page_names_is_there() -> None:
 def test_a_link_that_died_is_found(text: str) -> None:
     """A file, a name or a heading that is gone is told."""
     assert broken(text)
+
+
+def test_figures_are_those_of_the_reports() -> None:
+    """What the page quotes with a link to a report stands in it, digit by digit."""
+    assert len(QUOTED.findall(PAGE)) > 50
+    assert invented(PAGE) == []
+    assert invented(PAGE.replace("[FPR 0.199 against", "[FPR 0.1991 against"))
 
 
 @pytest.mark.parametrize("paper", PRINTED)
