@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 README = Path(__file__).parent / "README.md"
 
 _BEGIN = "<!-- figures: `python -m benchmarks --write` writes from here -->"
-END = "<!-- to here -->"
+_END = "<!-- to here -->"
 _PACKAGES = ("aiokafka", "faust-streaming", "numpy", "pyarrow", "msgspec", "opendp", "sqlalchemy")
 
 
@@ -148,7 +148,7 @@ def parts(text: str, begin: str) -> tuple[str, str, str]:
         ValueError: the page has no place for figures.
     """
     before, _, rest = text.partition(begin)
-    section, found, after = rest.partition(END)
+    section, found, after = rest.partition(_END)
     if not found:
         raise ValueError("no figures section")
     return before, section, after
@@ -161,7 +161,7 @@ def replaced(text: str, section: str, begin: str = _BEGIN) -> str:
         ValueError: the page has no such section.
     """
     before, _, after = parts(text, begin)
-    return f"{before}{begin}\n\n{section}\n\n{END}{after}"
+    return f"{before}{begin}\n\n{section}\n\n{_END}{after}"
 
 
 def figures(text: str) -> dict[str, tuple[str, ...]]:

@@ -160,9 +160,10 @@ class _Writer:
         coding = coding_of(self.feed.codec)
         for partition in range(self.partitions):
             part = rows.filter(pa.array(homes == partition))
-            units = part.column(self.feed.unit).to_pylist()
-            keys = [str(unit).encode() for unit in units] if coding.single else repeat(None)
-            for value, key in zip(coding.write(part), keys, strict=False):
+            keys: Iterable[bytes | None] = repeat(None)
+            if coding.single:
+                keys = (str(unit).encode() for unit in part.column(self.feed.unit).to_pylist())
+            for value, key in zip(coding.write(part), keys, strict=coding.single):
                 sent.append(await producer.send(topic, value, key=key, partition=partition))
         return sent
 
