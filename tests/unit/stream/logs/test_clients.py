@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     KafkaConnectionError,
@@ -143,6 +144,24 @@ def test_asyncio_s_reports_are_routed_too(heard: Heard, monkeypatch: pytest.Monk
     (line,) = heard()
     assert line["error"] == "ValueError"
     assert "Zo" not in heard.stream.getvalue()
+
+
+def test_a_connection_that_a_finaliser_closed_is_no_news(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who ends a process while its client starts is not told that the client closed itself."""
+    monkeypatch.setattr("asyncio.base_events.logger", heard.logger("asyncio"))
+    monkeypatch.setattr(AIOKafkaConnection, "_do_version_lookup", lambda _: asyncio.sleep(0))
+
+    async def leave() -> None:
+        async with await asyncio.start_server(lambda _, to: to.close(), "127.0.0.1", 0) as server:
+            connection = AIOKafkaConnection(*server.sockets[0].getsockname())
+            await connection.connect()
+            del connection
+
+    with pytest.warns(ResourceWarning, match="Unclosed AIOKafkaConnection"):
+        asyncio.run(leave())
+    assert heard() == []
 
 
 def test_a_place_in_the_code_speaks_once_a_minute(heard: Heard) -> None:
