@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from inspect import Parameter, signature
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from benchmarks.checkouts import ROOT, apart
 from stream.config.loading import load
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.decoder import Record
@@ -36,7 +36,6 @@ START_MS = 1_700_000_040_000  # a whole minute
 SPREAD_MS = 5 * 60_000
 ALARMS = (1, 10, 100)
 UNITS = ("event", "user")
-ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
 TRIES = 2
 
@@ -107,27 +106,24 @@ def table(found: Mapping[str, Sequence[float]], names: Sequence[str]) -> Iterato
                 yield f"| {kind} | {unit} | {name} | {cells} | {rates[0] / rates[-1]:.2f} |"
 
 
-def rate_of(
-    tree: Path,
-    unit: str,
-    kind: str,
-    count: int,
-    *,
-    rooms: int = ROOMS,
-    events: int = EVENTS,
-    codec: str = "json",
-) -> float:
-    """Measure one number of alarms in a process of its own, with the files of a tree."""
-    from benchmarks.checkouts import apart  # noqa: PLC0415  # what is measured may have no such
+def rate_of(tree: Path, unit: str, kind: str, count: int, *more: object) -> float:
+    """Measure one number of alarms in a process of its own, with the files of a tree.
 
-    return float(apart(tree, __file__, unit, kind, codec, count, rooms, events))
+    Args:
+        tree: a checkout.
+        unit: of privacy.
+        kind: of ``KINDS``.
+        count: of alarms.
+        more: codec, numbers of rooms and of events, where they are not the usual ones.
+    """
+    return float(apart(tree, __file__, unit, kind, count, *more))
 
 
-def _inside(given: Sequence[str]) -> float:
-    unit, kind, codec, *sizes = given
-    count, rooms, events = map(int, sizes)
+def _inside(unit: str, kind: str, count: str, *more: str) -> float:
+    codec, *sizes = more or ("json", str(ROOMS), str(EVENTS))
+    rooms, events = map(int, sizes)
     records = _records(rooms, events, codec)
-    alarms = _alarms(unit, [KINDS[kind](at) for at in range(count)], rooms, codec)
+    alarms = _alarms(unit, [KINDS[kind](at) for at in range(int(count))], rooms, codec)
     return events / min(_seconds(alarms, records) for _ in range(TRIES))
 
 
@@ -194,14 +190,6 @@ alarms:
 
 
 def _seconds(alarms: Alarms, records: list[Record]) -> float:
-    # What an earlier commit's reader has to tell of is not the same. What it may be asked for
-    # besides costs more, and is not what is compared.
-    asked = signature(PartitionReader).parameters
-    told: dict[str, Any] = {
-        name: lambda *_: None
-        for name, one in asked.items()
-        if name.startswith("on_") and one.default is Parameter.empty
-    }
     reader = PartitionReader(
         feed=alarms.feeds["badges"],
         partition=0,
@@ -210,7 +198,6 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
         alarms=list(alarms.by_name.values()),
         budget=alarms.budget,
         hash_key=bytes(32),
-        **told,
     )
     reader.begin(dict.fromkeys(alarms.by_name, START_MS), ReadStart(whole=True))
     before_s = time.process_time()
@@ -222,4 +209,4 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
 
 
 if __name__ == "__main__":
-    print(_inside(sys.argv[1:]))
+    print(_inside(*sys.argv[2:]))

@@ -46,7 +46,7 @@ def measured(alarms: int, groups: int) -> Mapping[str, float]:
 
 def main() -> None:
     """Measure."""
-    alarms, groups = map(int, sys.argv[1:])
+    alarms, groups = map(int, sys.argv[2:])
     with Broker() as broker, tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "rooms.txt").write_text("".join(f"room-{at}\n" for at in range(groups)))
         names = [f"alarm-{at}" for at in range(alarms)]

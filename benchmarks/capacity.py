@@ -123,7 +123,7 @@ def growths() -> Iterator[Growth]:
 
 def _rate(count: int, rooms: int, events: int, codec: str = "json") -> float:
     return max(
-        alarms.rate_of(ROOT, "user", "thresholds", count, rooms=rooms, events=events, codec=codec)
+        alarms.rate_of(ROOT, "user", "thresholds", count, codec, rooms, events)
         for _ in range(ROUNDS)
     )
 

@@ -31,15 +31,18 @@ def checkout(commit: str) -> Iterator[Path]:
 
 
 def apart(tree: Path, file: str, *given: object) -> Any:
-    """Return what a file of this tree prints as JSON, run as a process with the modules of a tree.
+    """Return what a benchmark of a tree prints as JSON, run as a process.
+
+    An earlier commit has other names, keys and interfaces: it is measured by its own file.
 
     Args:
         tree: a checkout.
-        file: of Python.
-        given: its arguments.
+        file: of this tree; the one of that name is run.
+        given: what it is to measure.
     """
+    program = tree / "benchmarks" / Path(file).name
     done = subprocess.run(
-        [sys.executable, "-P", file, *map(str, given)],
+        [sys.executable, "-P", str(program), "--inside", *map(str, given)],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,

@@ -63,7 +63,7 @@ def measured(alarms: int, groups: int, partitions: int) -> Mapping[str, float]:
 
 def main() -> None:
     """Measure in this process."""
-    alarms, groups, partitions = map(int, sys.argv[1:])
+    alarms, groups, partitions = map(int, sys.argv[2:])
     with (
         Broker(fast_start=False) as broker,
         Postgres(durable=True) as postgres,

@@ -19,6 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.checkouts import apart
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -101,23 +103,21 @@ def beside(
     return {name: [statistics.median(each) for each in all_] for name, all_ in taken.items()}
 
 
-def measured(tree: Path, kind: str, alarms: int, minutes: int = 60) -> dict[str, float]:
+def measured(tree: Path, kind: str, alarms: int, *minutes: int) -> dict[str, float]:
     """Return the figures of one number of alarms, in a process of its own.
 
     Args:
         tree: a checkout.
         kind: of ``KINDS``.
         alarms: how many.
-        minutes: of a window; of shorter ones than an hour's, a whole day is decided.
+        minutes: of a window shorter than an hour, of which a whole day is decided.
     """
-    from benchmarks.checkouts import apart  # noqa: PLC0415  # what is measured may have no such
-
     with tempfile.TemporaryDirectory() as folder:
-        figures: dict[str, float] = apart(tree, __file__, folder, kind, alarms, minutes)
+        figures: dict[str, float] = apart(tree, __file__, folder, kind, alarms, *minutes)
     return figures
 
 
-def _inside(folder: Path, kind: str, alarms: int, minutes: int) -> dict[str, float]:
+def _inside(folder: Path, kind: str, alarms: int, minutes: int = 60) -> dict[str, float]:
     """Measure one number of alarms in this process, with the tree that it imports."""
     import scipy.optimize  # noqa: F401, PLC0415  # takes half a second whatever is planned
 
@@ -146,8 +146,7 @@ def _inside(folder: Path, kind: str, alarms: int, minutes: int) -> dict[str, flo
         judge: Any = again.runtime.judge
         began = time.process_time()
         for _ in range(POLLS):
-            due = judge.due() if hasattr(judge, "due") else configuration.by_name
-            for query in due:
+            for query in judge.due():
                 list(judge.decide_due(query))
         found["poll_ms"] = _since(began) / POLLS
         began = time.process_time()
@@ -220,5 +219,5 @@ def lines(
 
 
 if __name__ == "__main__":
-    where, which, *sizes = sys.argv[1:]
+    where, which, *sizes = sys.argv[2:]
     print(json.dumps(_inside(Path(where), which, *map(int, sizes))))

@@ -28,6 +28,7 @@ __all__ = [
     "missing_for_java",
     "port_answers",
     "require_java_or_docker",
+    "tools_apart",
 ]
 
 HOST = "127.0.0.1"
@@ -53,6 +54,11 @@ def default_version() -> str:
     return found[1]
 
 
+def tools_apart(version: str) -> bool:
+    """Return whether a version's command-line tools are in a jar of their own."""
+    return int(version.partition(".")[0]) > 3  # since Kafka 4
+
+
 def fetch_jars(version: str) -> Path:
     """Return the directory of one version's jars, fetched once with Maven.
 
@@ -71,6 +77,8 @@ def fetch_jars(version: str) -> Path:
         part = home / "part"
         command = ["mvn", "-B", "-q", "-f", str(_POM), "dependency:copy-dependencies"]
         command += [f"-Dkafka.version={version}", f"-DoutputDirectory={part}"]
+        if tools_apart(version):
+            command.append("-Ptools")
         for attempt in range(FETCH_ATTEMPTS):
             shutil.rmtree(part, ignore_errors=True)
             # -U: Maven remembers an interrupted download as a missing artifact for a day.

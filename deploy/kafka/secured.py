@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from deploy.kafka.broker import Broker
-from deploy.kafka.runtime import HOST, BrokerError, class_archive, fetch_jars, java
+from deploy.kafka.runtime import HOST, BrokerError, class_archive, fetch_jars, java, tools_apart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ _TAKEN: Final = re.compile(
 _TOOL: Final = """\
 #!/bin/sh
 exec "{java}" -XX:TieredStopAtLevel=1 -Xshare:auto {classes} \\
-  -cp '{libs}/*' kafka.admin.AclCommand "$@"
+  -cp '{libs}/*' {tool} "$@"
 """
 
 
@@ -67,7 +67,9 @@ def acl_tool(path: Path, version: str) -> Path:
     libs = fetch_jars(version)
     archive = class_archive(libs)
     classes = "" if archive is None else f"-XX:SharedArchiveFile={archive}"
-    path.write_text(_TOOL.format(java=java(), libs=libs, classes=classes), encoding="utf-8")
+    tool = "org.apache.kafka.tools" if tools_apart(version) else "kafka.admin"
+    text = _TOOL.format(java=java(), libs=libs, classes=classes, tool=f"{tool}.AclCommand")
+    path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
     return path
 

@@ -49,8 +49,6 @@ LISTENERS = {
     "analyst-anna": "ANALYSTS",
     "notify": "HOST_ANALYSTS",
 }
-TOOL_VERSION = "3.9.1"
-"""Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
 
 
 class GuardedBroker(Broker):
@@ -93,7 +91,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
     for name in ("sensor-lobby", "analyst-anna"):
         (secrets / f"kafka_{name}").write_text("letMeIn\n")
     with GuardedBroker(secrets) as broker:
-        tool = acl_tool(folder / "kafka-acls.sh", TOOL_VERSION)
+        tool = acl_tool(folder / "kafka-acls.sh", broker.version)
         kafka = DEPLOY / "kafka"
         ran(
             "sh",
