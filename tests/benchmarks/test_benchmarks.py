@@ -95,7 +95,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch):
         for figure in one_budget.FIGURES
     }
     one, two = (
-        workers.Reading(rate, dict(zip(workers.TAKERS, (taken, 200.0, 20.0, 30.0), strict=True)))
+        workers.Reading(rate, dict(zip(workers.TAKERS, (taken, 200.0, 50.0), strict=True)))
         for rate, taken in ((400_000.0, 2_000.0), (720_000.0, 2_500.0))
     )
     for part, found in (
@@ -113,7 +113,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch):
         f"| aiokafka alone | {cells} | {cells} |",
         "- JSON, to abc: 3.00; the aim is at least 0.95: reached.",
         "- two workers to one: 1.80; the aim is at least 1.7: reached.",
-        "| two workers | 2,500 | 200 | 20 | 30 | 2,750 |",
+        "| two workers | 2,500 | 200 | 50 | 2,750 |",
         "0.90 of 2 cores busy",
         "2.22 times as fast here",
         "1.60 times as fast with cores to spare",
