@@ -181,7 +181,7 @@ board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at 
 
 .PHONY: image-check
 image-check: system $(DEV) $(HELM)  ## the image from its Dockerfile: size, contents, a replay, a worker; the chart's ten minutes (PYTHON312=where one is)
-	@deploy/prerequisites.sh podman buildah debootstrap binutils
+	@deploy/prerequisites.sh podman catatonit buildah debootstrap binutils
 	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py tests/deploy/chart_in_podman.py
 
 .PHONY: reference

@@ -23,7 +23,7 @@ present() {
         # The broker of the tests runs on Java and its jars come by Maven, or it is an image.
         default-jre-headless) { command -v java >/dev/null 2>&1 && java_is_recent; } || docker_answers ;;
         binutils) command -v strip >/dev/null 2>&1 ;;
-        buildah | debootstrap | podman) command -v "$1" >/dev/null 2>&1 ;;
+        buildah | catatonit | debootstrap | podman) command -v "$1" >/dev/null 2>&1 ;;
         chromium) command -v chromium >/dev/null 2>&1 ;;
         coq) command -v coqc >/dev/null 2>&1 ;;
         gcc) command -v gcc >/dev/null 2>&1 ;;

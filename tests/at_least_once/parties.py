@@ -14,6 +14,7 @@ import http.client
 import json
 import signal
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka import KafkaConsumer, TopicPartition
@@ -146,8 +147,7 @@ class Topics:
     def all_readings(self) -> list[tuple[int, str, float]]:
         """Return number, id and time of every reading in the log, copies as well."""
         places = [TopicPartition(self.readings, number) for number in range(_PARTITIONS)]
-        consumer = KafkaConsumer(bootstrap_servers=self._bootstrap)
-        try:
+        with closing(KafkaConsumer(bootstrap_servers=self._bootstrap)) as consumer:
             consumer.assign(places)
             consumer.seek_to_beginning()
             ends = consumer.end_offsets(places)
@@ -158,8 +158,6 @@ class Topics:
                         event = json.loads(record.value)
                         found.append((event["number"], event["event"], record.timestamp / 1000))
             return found
-        finally:
-            consumer.close()
 
 
 class Parties:

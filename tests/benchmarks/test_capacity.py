@@ -7,17 +7,33 @@ import re
 import pytest
 
 from benchmarks import capacity
-from benchmarks.report import replaced
 
 TEXT = capacity.PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("proportional", "foretold"), [(False, 2.0), (True, 20.0)])
-def test_one_size_foretells_the_same_or_in_proportion(proportional: bool, foretold: float) -> None:
-    """Ten times the age costs as much as before, or ten times as much."""
-    one = capacity.Growth("verify", "age", {100: 2.0, 1_000: 19.0}, proportional)
+@pytest.mark.parametrize(
+    ("sizes", "proportional", "foretold"),
+    [
+        ({100: 2.0, 1_000: 19.0}, False, 2.0),
+        ({100: 2.0, 1_000: 19.0}, True, 20.0),
+        ({1: 5.0, 2: 10.0, 4: 14.0, 8: 23.0}, False, 22.0),
+    ],
+    ids=["the same", "in proportion", "by a line"],
+)
+def test_the_last_size_is_foretold_by_those_before(
+    sizes: dict[int, float], proportional: bool, foretold: float
+) -> None:
+    """Of some sizes by a line through the two before it; of two by the first."""
+    one = capacity.Growth("verify", "age", sizes, proportional)
     assert one.foretold == foretold
-    assert one.ratio == 19 / foretold
+    assert one.ratio == sizes[max(sizes)] / foretold
+
+
+@pytest.mark.parametrize(("cost", "cell"), [(12.0, "1.20"), (13.0, "1.30 (**missed**)")])
+def test_a_quarter_off_is_missed(cost: float, cell: str) -> None:
+    """The row of the page says so."""
+    *_, row = capacity.lines([capacity.Growth("b", "age", {1: 10.0, 10: cost})])
+    assert row.endswith(f"| 10.00 | {cell} |")
 
 
 def test_what_the_page_foretells_was_measured() -> None:
@@ -27,10 +43,3 @@ def test_what_the_page_foretells_was_measured() -> None:
     assert len(rows) >= 9
     assert all(abs(float(each) - 1) <= capacity.WITHIN for each in rows)
     assert capacity.IMAGE.stat().st_size > 10_000
-
-
-def test_writing_again_changes_the_figures_alone() -> None:
-    """The section is replaced, twice over too."""
-    once = replaced(TEXT, "Figures.", capacity._BEGIN)
-    assert replaced(once, "Figures.", capacity._BEGIN) == once
-    assert once.partition("## Figures")[0] == TEXT.partition("## Figures")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ from operators.deciders import Quantile, planned
 from operators.noise.source import KeyedNoise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
@@ -42,22 +45,25 @@ def off(chance: float, drawn: NDArray[np.bool_]) -> float:
     return abs(float(drawn.mean()) - chance) / np.sqrt(max(chance * (1 - chance), 1e-9) / DRAWS)
 
 
+def beside(
+    case: Case, name: str, epsilon: Fraction, tau: int, away: int
+) -> tuple[Callable[[], float], NDArray[np.bool_]]:
+    """Return how to compute the law of a decider of a sum, and draws of it."""
+    decider = planned(name, case.kind, epsilon, tau)
+    column, references = case.column(decider)[:, np.newaxis], np.array([case.reference])
+    drawn = decider.decide(
+        np.repeat(column, DRAWS, axis=1), np.repeat(references, DRAWS), KeyedNoise(b"sums")
+    )
+    return partial(laws.within, decider, column, references, away), drawn
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(4)])
 @pytest.mark.parametrize("name", ["svt", "r2t"])
-def test_sums_have_their_laws(name, epsilon):
+@pytest.mark.parametrize("away", [0, 150, 900])
+def test_sums_have_their_laws(name, epsilon, away):
     """Draws of the library's deciders of sums agree with the probabilities that are computed."""
-    answer = sums(0).answer
-    for away in (0, 150, 900):
-        case = sums(answer + away)
-        decider = planned(name, case.kind, epsilon, 800)
-        column, references = case.column(decider)[:, np.newaxis], np.array([case.reference])
-        chance = laws.within(decider, column, references, away)
-        drawn = decider.decide(
-            np.repeat(column, DRAWS, axis=1),
-            np.full(DRAWS, case.reference),
-            KeyedNoise(b"sums"),
-        )
-        assert off(chance, drawn) < FIVE_ERRORS
+    law, drawn = beside(sums(sums(0).answer + away), name, epsilon, 800, away)
+    assert off(law(), drawn) < FIVE_ERRORS
 
 
 def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch):
@@ -66,14 +72,10 @@ def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch):
     def apart(bound, over, above, masses):
         return float(bound @ ((over @ masses) * (1 - above @ masses)))
 
-    case = sums(sums(0).answer - 1_250)
-    decider = planned("svt", case.kind, Fraction(1, 4), 100)
-    column, references = case.column(decider)[:, np.newaxis], np.array([case.reference])
-    cells = np.repeat(column, DRAWS, axis=1), np.full(DRAWS, case.reference)
-    drawn = decider.decide(*cells, KeyedNoise(b"twice"))
-    assert off(laws.within(decider, column, references, 0), drawn) < FIVE_ERRORS
+    law, drawn = beside(sums(sums(0).answer - 1_250), "svt", Fraction(1, 4), 100, 0)
+    assert off(law(), drawn) < FIVE_ERRORS
     monkeypatch.setattr(laws, "_passed", apart)
-    assert off(laws.within(decider, column, references, 0), drawn) > FIVE_ERRORS
+    assert off(law(), drawn) > FIVE_ERRORS
 
 
 @pytest.mark.parametrize(

@@ -99,29 +99,27 @@ def test_runs_end_with_the_last_positive():
     assert selected(np.full(3, np.inf), 2, rng).size == 0
 
 
-def test_sure_and_impossible_items():
-    """Without noise to speak of, all positives and nothing else ring in the first traversal."""
-    rng = np.random.default_rng(3)
-    quiet = Method("exp", 1e-3, "lap", 1e-3)
-    first = firsts(SMALL, quiet, 5, rng)
-    assert (first[:, :3] == 1).all()
-    assert np.isinf(first[:, 3:]).all()
-    scored = run(SMALL, quiet, 5, rng)
-    assert scored.shape == (5, len(CAPS))
-    assert (scored == 1).all()
-    assert (best_possible(SMALL, 1e-9, 5, rng) == 1).all()
-
-
-def test_scores_are_those_of_the_definitions():
+@pytest.mark.parametrize(
+    ("scores", "correction", "score"),
+    [
+        (SMALL, 0, 1),
+        (SMALL, 100, 0),
+        (SMALL, 3, 3 / 6),
+        (scores_of([30, 20, 5, 4, 0], 3, None, 10), -5, 5 / 6),
+    ],
+    ids=["sure", "impossible", "only the top", "flooded"],
+)
+def test_scores_are_those_of_the_definitions(scores, correction, score):
     """NCR weighs the top item most, and what lies below the threshold is worth nothing."""
-    rng = np.random.default_rng(4)
-    never = run(SMALL, Method("exp", 1e-3, "lap", 1e-3, correction=100), 3, rng)
-    assert (never == 0).all()
-    only_top = run(SMALL, Method("exp", 1e-3, "lap", 1e-3, correction=3), 3, rng)
-    assert only_top == pytest.approx(3 / 6)
-    below = scores_of([30, 20, 5, 4, 0], 3, None, 10)
-    flooded = run(below, Method("exp", 1e-3, "lap", 1e-3, correction=-5), 3, rng)
-    assert flooded == pytest.approx(5 / 6)
+    quiet = Method("exp", 1e-3, "lap", 1e-3, correction=correction)
+    found = run(scores, quiet, 5, np.random.default_rng(4))
+    assert found.shape == (5, len(CAPS))
+    assert found == pytest.approx(score)
+
+
+def test_without_noise_nothing_better_is_possible():
+    """The best that any correction reaches."""
+    assert (best_possible(SMALL, 1e-9, 5, np.random.default_rng(3)) == 1).all()
 
 
 def test_more_traversals_find_no_less():
@@ -136,18 +134,14 @@ def test_more_traversals_find_no_less():
 def test_tails_are_those_of_the_laws(law, scale):
     """P[v >= x] is the sum or the integral of the law."""
     at = np.array([-900.0, -3.0, -1.0, 0.0, 1.0, 2.0, 40.0])
-    grid = np.arange(-20_000, 20_001)
-    if law == "exp":
-        weights = np.where(grid >= 0, np.exp(-np.maximum(grid, 0) / scale), 0.0)
-    elif law == "lap":
-        weights = np.exp(-np.abs(grid) / scale)
-    else:
+    if law in {"gum", "gau"}:
         made = stats.gumbel_r if law == "gum" else stats.norm
         near = np.maximum(at, -100 * scale)  # scipy overflows farther out
         assert tail(law, scale, at) == pytest.approx(made.sf(near, scale=scale), abs=1e-12)
         return
-    weights /= weights.sum()
-    expected = [weights[grid >= each].sum() for each in at]
+    grid = np.arange(0 if law == "exp" else -20_000, 20_001)
+    weights = np.exp(-np.abs(grid) / scale)
+    expected = [weights[grid >= each].sum() / weights.sum() for each in at]
     assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from accountant.errors import LedgerError, LogChangedError
-from accountant.log.entries import Grown, decode
+from accountant.log.entries import Grown
 from accountant.records import LogIdentity, PartialStatus
 from tests.support.ledgers import (
     EVENT,
@@ -93,13 +93,3 @@ def test_a_growth_that_cannot_have_been_is_found(ledger):
         writing.append(Grown(replace(growth, until_ms=20)))
     (impossible,) = ledger.reports.verify()
     assert impossible == "feed 'feed' cannot have grown to 5 partitions as the ledger has it"
-
-
-def test_growths_are_exported(ledger):
-    """Who has had how many partitions since when is the custodian's to see."""
-    set_up(ledger, EVENT, 5, [A])
-    growth = announced(ledger)
-    (row,) = [one for one in ledger.reports.entries() if one.kind == Grown.kind]
-    assert decode(row.kind, row.payload) == Grown(growth)
-    assert (growth.feed, growth.partitions, growth.before) == ("feed", 5, 2)
-    assert (growth.from_ms, growth.until_ms) == (20, None)

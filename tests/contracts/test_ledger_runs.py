@@ -15,25 +15,9 @@ from tests.support.ledgers import (
     deny,
     held,
     must_verify,
-    seen,
     set_up,
 )
 from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring
-
-
-def test_lost_decisions_of_a_run_are_charged_exactly(fresh):
-    """Adopted from the topic, a run costs opening and its alarms, as where it was decided."""
-    lost, restored = fresh(), fresh()
-    for one in (lost, restored):
-        set_up(one, USER, WHOLE, [RUN])
-    ask(lost, 40)
-    topic = [seen(ring(lost, index, rung), periods=(0,)) for index, rung in enumerate((0, 1, 0, 1))]
-    assert [one.epsilon_units for one in topic] == [5, 2, 0, 2]
-    assert restored.upkeep.reconcile(topic) == 4
-    assert held(restored) == held(lost) == 9
-    ask(restored, 60)
-    assert restored.answer(RUN.key(4)) is Answer.REFUSED
-    must_verify(restored)
 
 
 def test_the_first_of_two_deciders_wins(ledger, opened):

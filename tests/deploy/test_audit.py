@@ -22,6 +22,7 @@ from tests.support.tree import ROOT
 FINE = {"name": "fine", "version": "1.0", "vulns": []}
 BAD = {"name": "bad", "version": "2.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}]}
 UNKNOWN = {"name": "strange", "skip_reason": "Dependency not found on PyPI"}
+UNREACHED = "advisories could not be reached: nothing was audited"
 
 
 def test_the_images_bill_is_of_the_schema() -> None:
@@ -43,7 +44,7 @@ def test_the_images_bill_is_of_the_schema() -> None:
             (1, 1),
         ),
         ([FINE, UNKNOWN], ["not audited: strange", "1 packages audited, 0 advisories"], (0, 3)),
-        ([UNKNOWN], ["advisories could not be reached: nothing was audited"], (0, 3)),
+        ([UNKNOWN], [UNREACHED], (0, 3)),
     ],
 )
 def test_an_advisory_ends_the_check(
@@ -58,9 +59,8 @@ def test_an_advisory_ends_the_check(
 @pytest.mark.parametrize("answer", ["", "Temporary failure in name resolution", "[]", "{}"])
 def test_no_answer_is_not_called_clean(answer: str) -> None:
     """It ends a release alone: a machine without a network tests the same code."""
-    told = ["advisories could not be reached: nothing was audited"]
-    assert verdict(answer, release=False) == (told, 0)
-    assert verdict(answer, release=True) == (told, 3)
+    for release, code in enumerate((0, 3)):
+        assert verdict(answer, release=bool(release)) == ([UNREACHED], code)
 
 
 def test_a_release_asks_an_index() -> None:
@@ -72,7 +72,7 @@ def test_a_release_asks_an_index() -> None:
     for more, code in ((["--release"], 3), ([], 0)):
         command = (sys.executable, "-m", "deploy.audit.advisories", *more)
         said = ran(*command, code=code, cwd=ROOT, env=nowhere).stdout
-        assert said == "advisories could not be reached: nothing was audited\n"
+        assert said == f"{UNREACHED}\n"
 
 
 TWO = """\

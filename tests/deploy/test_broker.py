@@ -1,20 +1,16 @@
-"""The broker of the tests: it keeps its log through a crash and never outlives its owner."""
+"""The broker of the tests never outlives its owner."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.procs import gone, ran
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from tests.support.kafka import Broker
 
 OWNER = """
 import sys, time
@@ -23,22 +19,6 @@ broker = Broker().start()
 print(broker.pid, broker.directory, flush=True)
 time.sleep(600)
 """
-
-
-@pytest.mark.integration
-def test_a_killed_broker_comes_back_with_its_log_and_its_address(own_broker: Broker) -> None:
-    """After SIGKILL and restart, cluster, address and topics are the same, the process another."""
-    own_broker.create_topic("kept", partitions=3)
-    before = (own_broker.bootstrap, own_broker.cluster_id, own_broker.pid)
-    own_broker.kill()
-    assert own_broker.pid is None
-    own_broker.restart()
-    with own_broker.admin() as admin:
-        [topic] = admin.describe_topics(["kept"])
-        assert admin.describe_cluster()["cluster_id"] == before[1]
-    assert len(topic["partitions"]) == 3
-    assert (own_broker.bootstrap, own_broker.cluster_id) == before[:2]
-    assert own_broker.pid != before[2]
 
 
 @pytest.mark.integration

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -18,17 +17,17 @@ LOCKS = ("run.lock", "image.lock", "dev.lock")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", flags=re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def project() -> dict[str, Any]:
-    """The project table of pyproject.toml, with the build backend's requirements."""
-    loaded = tomllib.loads(text_of("pyproject.toml"))
-    return {**loaded["project"], "build": loaded["build-system"]["requires"]}
+PROJECT = tomllib.loads(text_of("pyproject.toml"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+REQUIRED = PROJECT["project"]["dependencies"]
+ALWAYS = [*REQUIRED, *PROJECT["build-system"]["requires"]]
+EXPLAINED = text_of("docs/dev/dependencies.md")
 
 
 @pytest.mark.parametrize("name", [*LOCKS, "peers.lock"])
 def test_a_lock_pins_every_package_by_hash_and_names_no_host(name: str) -> None:
     """Each entry has a version and SHA-256 hashes; nothing says where to fetch it."""
-    text = _read(name)
+    text = text_of(f"requirements/{name}")
     assert not re.search(r"://|^-|index-url|find-links|trusted-host| @ ", text, flags=re.MULTILINE)
     entries = re.split(r"\n(?=[A-Za-z0-9])", re.sub(r"^ *#.*\n", "", text, flags=re.MULTILINE))
     assert len(entries) == len(_pins(name)) > 20
@@ -44,45 +43,33 @@ def test_the_developers_lock_contains_the_users_at_the_same_versions() -> None:
     assert {name: dev.get(name) for name in image} == image
 
 
-def test_the_locks_satisfy_what_pyproject_asks_for(project: dict[str, Any]) -> None:
+def test_the_locks_satisfy_what_pyproject_asks_for() -> None:
     """A changed requirement without `make lock` is noticed here."""
-    run, image, dev = (_pins(name) for name in LOCKS)
-    extras = [line for extra in project["optional-dependencies"].values() for line in extra]
-    always, mqtt = (
-        project["dependencies"] + project["build"],
-        project["optional-dependencies"]["mqtt"],
-    )
-    for pins, lines in ((run, always), (image, mqtt), (dev, extras)):
+    asked = (ALWAYS, EXTRAS["mqtt"], [line for extra in EXTRAS.values() for line in extra])
+    for lock, lines in zip(LOCKS, asked, strict=True):
         for line in lines:
-            requirement = Requirement(line)
-            version = pins[canonicalize_name(requirement.name)]
-            assert requirement.specifier.contains(version), line
+            assert Requirement(line).specifier.contains(_pins(lock)[_name(line)]), line
 
 
-def test_users_install_nothing_that_only_developers_need(project: dict[str, Any]) -> None:
+def test_users_install_nothing_that_only_developers_need() -> None:
     """No package of an extra is in the users' lock, unless it is a requirement of its own."""
-    own = {_name(line) for line in project["dependencies"] + project["build"]}
-    for extra in project["optional-dependencies"].values():
-        for line in extra:
-            assert _name(line) in own or _name(line) not in _pins("run.lock"), line
+    extras = {_name(line) for extra in EXTRAS.values() for line in extra}
+    assert extras & _pins("run.lock").keys() <= set(map(_name, ALWAYS))
 
 
-def test_every_dependency_is_explained_once(project: dict[str, Any]) -> None:
+def test_every_dependency_is_explained_once() -> None:
     """docs/dev/dependencies.md has one row per runtime dependency, and no other row."""
-    page = text_of("docs/dev/dependencies.md")
-    table = page.split("## ", 1)[0]
+    table = EXPLAINED.split("## ", 1)[0]
     rows = re.findall(r"^\| `([A-Za-z0-9-]+)` \|", table, flags=re.MULTILINE)
-    assert sorted(rows) == sorted(_name(line) for line in project["dependencies"])
+    assert sorted(rows) == sorted(map(_name, REQUIRED))
 
 
 def test_the_system_packages_are_known_and_documented() -> None:
     """Each Debian package has a command that is looked for, and its row on the page."""
-    packages = text_of("deploy/apt-packages.txt").split()
     script = text_of("deploy/prerequisites.sh")
-    page = text_of("docs/dev/dependencies.md")
-    for package in packages:
+    for package in text_of("deploy/apt-packages.txt").split():
         assert re.search(rf"^ +{re.escape(package)}\) ", script, flags=re.MULTILINE)
-        assert f"`{package}`" in page
+        assert f"`{package}`" in EXPLAINED
 
 
 def test_an_unknown_system_package_is_an_error() -> None:
@@ -99,12 +86,9 @@ def test_compose_and_the_tests_run_the_same_kafka(monkeypatch: pytest.MonkeyPatc
     assert f"image: apache/kafka:{default_version()}@sha256:" in compose
 
 
-def _read(name: str) -> str:
-    return text_of(f"requirements/{name}")
-
-
 def _pins(name: str) -> dict[str, str]:
-    return {canonicalize_name(package): version for package, version in _PIN.findall(_read(name))}
+    found = _PIN.findall(text_of(f"requirements/{name}"))
+    return {canonicalize_name(package): version for package, version in found}
 
 
 def _name(requirement: str) -> str:

@@ -34,10 +34,8 @@ def filled_in(expression: str) -> str:
 
 def test_what_is_committed_is_what_the_code_writes() -> None:
     """After a change: `python -m deploy.grafana.build`."""
-    found = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*.json")}
-    assert set(found) == set(texts())
-    for path, text in texts().items():
-        assert found[path].read_text() == text
+    found = {str(path.relative_to(FOLDER)): path.read_text() for path in FOLDER.rglob("*.json")}
+    assert found == texts()
 
 
 def test_analysts_see_nothing_but_the_public_page() -> None:
@@ -59,7 +57,7 @@ def test_every_panel_names_documented_metrics_and_labels(path: str) -> None:
         assert names <= set(documented())
         labels = frozenset[str]().union(*(documented()[name] for name in names))
         assert grouped_by(target["expr"]) <= labels
-        assert set(_legend(target["legendFormat"])) <= labels
+        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= labels
         for name, selected in re.findall(r"(tocsin_\w+)\{([^}]*)\}", target["expr"]):
             assert set(re.findall(r"(\w+)=", selected)) <= documented()[name]
 
@@ -69,18 +67,15 @@ def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path: str) -> 
     """Where a metric has the label, its panel selects by the variable."""
     for target in targets(path):
         for name, selected in re.findall(r"(tocsin_\w+)(\{[^}]*\})?", target["expr"]):
-            for label, variable in (("alarm", "$alarm"), ("group", "$group")):
-                assert (label in documented()[name]) == (f'{label}=~"{variable}"' in selected)
+            for label in ("alarm", "group"):
+                assert (label in documented()[name]) == (f'{label}=~"${label}"' in selected)
 
 
 def test_every_metric_is_shown() -> None:
     """What is measured can be seen: each documented metric is on a dashboard or in an alert."""
-    alerts = (GRAFANA.parent / "alerts.yml").read_text()
-    shown = used_in(alerts).union(*map(used_in, texts().values()))
-    buckets = {name for name in documented() if name.endswith("_bucket")}
-    parts = {
-        bucket.removesuffix("_bucket") + end for bucket in buckets for end in ("_sum", "_count")
-    }
+    shown = used_in((GRAFANA.parent / "alerts.yml").read_text() + "\n".join(texts().values()))
+    whole = {name.removesuffix("_bucket") for name in documented() if name.endswith("_bucket")}
+    parts = {name + end for name in whole for end in ("_sum", "_count")}
     assert set(documented()) - parts <= shown
 
 
@@ -109,7 +104,3 @@ def test_what_is_provisioned_fits_together(
     assert environment["TOCSIN_PROMETHEUS"] == prometheus
     assert environment["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
     assert environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] == f"{path}/{home}"
-
-
-def _legend(text: str) -> list[str]:
-    return re.findall(r"\{\{(\w+)\}\}", text)

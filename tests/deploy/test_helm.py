@@ -35,6 +35,9 @@ def rendered(name: str) -> Documents:
     return [one for one in yaml.safe_load_all(text) if one]
 
 
+FULL = rendered("full")
+
+
 @pytest.fixture(params=CASES)
 def documents(request: pytest.FixtureRequest) -> Documents:
     """What each case renders to."""
@@ -42,18 +45,21 @@ def documents(request: pytest.FixtureRequest) -> Documents:
 
 
 def of_kind(documents: Documents, *kinds: str) -> Named:
-    """Documents of some kinds, by name."""
-    return {one["metadata"]["name"]: one for one in documents if one["kind"] in kinds}
+    """Documents of some kinds, by name without the release's."""
+    found = ((one["metadata"]["name"], one) for one in documents if one["kind"] in kinds)
+    return {name.removeprefix("building-"): one for name, one in found}
+
+
+def templates(documents: Documents) -> Documents:
+    """Templates of pods."""
+    found = of_kind(documents, "StatefulSet", "Deployment", "Job").values()
+    return [one["spec"]["template"] for one in found]
 
 
 def pods(documents: Documents) -> Named:
     """Specifications of pods, by role."""
-    templates = [
-        one["spec"]["template"]
-        for one in of_kind(documents, "StatefulSet", "Deployment", "Job").values()
-    ]
     role = "app.kubernetes.io/component"
-    return {one["metadata"]["labels"][role]: one["spec"] for one in templates}
+    return {one["metadata"]["labels"][role]: one["spec"] for one in templates(documents)}
 
 
 def open_ends(pod: Document) -> Iterator[str]:
@@ -79,12 +85,12 @@ def open_ends(pod: Document) -> Iterator[str]:
             yield "a secret in the environment"
 
 
-def test_what_is_committed_is_of_the_chart_as_it_stands(documents: Documents) -> None:
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_committed_is_of_the_chart_as_it_stands(name: str) -> None:
     """Whoever changed the chart has rendered it again; `make deploy-check` asks helm itself."""
-    assert documents
-    for name in CASES:
-        first = (RENDERED / f"{name}.yaml").read_text().split("\n", 1)[0]
-        assert first.endswith(stamp()), "python -m deploy.helm.chart HELM --write"
+    assert rendered(name)
+    first = (RENDERED / f"{name}.yaml").read_text().split("\n", 1)[0]
+    assert first.endswith(stamp()), "python -m deploy.helm.chart HELM --write"
 
 
 def test_kubernetes_takes_every_document(documents: Documents) -> None:
@@ -124,13 +130,15 @@ def test_no_pod_may_do_more_than_it_must(documents: Documents) -> None:
 def test_secrets_are_named_and_never_written(documents: Documents) -> None:
     """No document holds one, and each role is given its own."""
     assert not of_kind(documents, "Secret")
-    given = {}
-    for role, pod in pods(documents).items():
-        sources = [one["projected"]["sources"] for one in pod["volumes"] if "projected" in one]
-        names = [
-            item["path"] for one in sources for each in one for item in each["secret"]["items"]
-        ]
-        given[role] = set(names)
+    given = {
+        role: {
+            item["path"]
+            for volume in pod["volumes"]
+            for source in volume.get("projected", {"sources": []})["sources"]
+            for item in source["secret"]["items"]
+        }
+        for role, pod in pods(documents).items()
+    }
     ledger = {"db_password", "kafka_password", "custodian_token"}
     allowed = {
         "worker": ledger,
@@ -157,8 +165,7 @@ def test_a_worker_is_asked_the_right_questions(documents: Documents) -> None:
 
 def test_each_page_has_its_own_audience() -> None:
     """An analyst's Prometheus reaches the public page alone, by name and by policy."""
-    documents = rendered("full")
-    rules = of_kind(documents, "NetworkPolicy")["building-worker"]["spec"]["ingress"]
+    rules = of_kind(FULL, "NetworkPolicy")["worker"]["spec"]["ingress"]
     reached = {
         rule["ports"][0]["port"]: {
             peer["podSelector"]["matchLabels"]["prometheus"] for peer in rule["from"]
@@ -166,46 +173,45 @@ def test_each_page_has_its_own_audience() -> None:
         for rule in rules
     }
     assert reached == {PUBLIC: {"analysts", "custodian"}, CUSTODIAN: {"custodian"}}
-    monitors = of_kind(documents, "ServiceMonitor")
-    services = of_kind(documents, "Service")
     for audience, prometheus in (("public", "analysts"), ("custodian", "custodian")):
-        monitor = monitors[f"building-{audience}"]
+        monitor = of_kind(FULL, "ServiceMonitor")[audience]
         assert monitor["metadata"]["labels"]["prometheus"] == prometheus
-        chosen = monitor["spec"]["selector"]["matchLabels"]
-        found = [
-            one for one in services.values() if chosen.items() <= one["metadata"]["labels"].items()
+        chosen = monitor["spec"]["selector"]["matchLabels"].items()
+        ports = [
+            port["name"]
+            for one in of_kind(FULL, "Service").values()
+            if chosen <= one["metadata"]["labels"].items()
+            for port in one["spec"]["ports"]
         ]
-        assert [port["name"] for one in found for port in one["spec"]["ports"]] == [audience]
+        assert ports == [audience]
         (endpoint,) = monitor["spec"]["endpoints"]
         assert ("authorization" in endpoint) == (audience == "custodian")
 
 
 def test_nobody_reaches_a_worker_that_nobody_was_allowed_to() -> None:
     """Without peers a page is closed, not open to all."""
-    policy = of_kind(rendered("small"), "NetworkPolicy")["building-worker"]["spec"]
+    policy = of_kind(rendered("small"), "NetworkPolicy")["worker"]["spec"]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     assert not policy["ingress"]
 
 
 def test_only_those_who_were_named_reach_the_board() -> None:
     """On its one port; whatever lets people in from outside."""
-    (rule,) = of_kind(rendered("full"), "NetworkPolicy")["building-board"]["spec"]["ingress"]
+    (rule,) = of_kind(FULL, "NetworkPolicy")["board"]["spec"]["ingress"]
     assert [port["port"] for port in rule["ports"]] == [BOARD]
     assert rule["from"]
 
 
 def test_no_role_reaches_more_than_its_work_asks_for() -> None:
     """What brings alarms on and what reads sensors have no way to the ledger."""
-    policies = of_kind(rendered("full"), "NetworkPolicy")
     reached = {
-        name.removeprefix("building-"): {
-            port["port"] for rule in one["spec"]["egress"] for port in rule["ports"]
-        }
-        for name, one in policies.items()
+        name: {port["port"] for rule in one["spec"]["egress"] for port in rule["ports"]}
+        for name, one in of_kind(FULL, "NetworkPolicy").items()
     }
+    ledger = {53, 9092, 5432}
     assert reached == {
-        "worker": {53, 9092, 5432},
-        "custodian": {53, 9092, 5432},
+        "worker": ledger,
+        "custodian": ledger,
         "board": {53, 9092},
         "notify": {53, 9092, 9093},
         "mqtt": {53, 9092, 1883},
@@ -214,14 +220,10 @@ def test_no_role_reaches_more_than_its_work_asks_for() -> None:
 
 def test_policies_select_the_pods_that_there_are() -> None:
     """Each of them those of one role."""
-    documents = rendered("full")
-    for policy in of_kind(documents, "NetworkPolicy").values():
-        chosen = policy["spec"]["podSelector"]["matchLabels"]
-        labels = [
-            one["spec"]["template"]["metadata"]["labels"]
-            for one in of_kind(documents, "StatefulSet", "Deployment", "Job").values()
-        ]
-        assert sum(chosen.items() <= one.items() for one in labels) == 1
+    labels = [one["metadata"]["labels"].items() for one in templates(FULL)]
+    for policy in of_kind(FULL, "NetworkPolicy").values():
+        chosen = policy["spec"]["podSelector"]["matchLabels"].items()
+        assert sum(chosen <= one for one in labels) == 1
 
 
 def test_the_alerts_are_those_of_everybody_else() -> None:
@@ -229,31 +231,25 @@ def test_the_alerts_are_those_of_everybody_else() -> None:
 
     What was rendered has its name where helm put all of it: that is seen when it is rendered.
     """
-    (rule,) = of_kind(rendered("full"), "PrometheusRule").values()
+    (rule,) = of_kind(FULL, "PrometheusRule").values()
     assert rule["spec"] == ALERTS
     assert (CHART / "alerts.yml").resolve() == (ROOT / ALERTS).resolve()
 
 
 def test_what_is_mounted_runs(tmp_path: Path) -> None:
     """The files of the full case, with secrets where the pods have them."""
-    documents = rendered("full")
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    for name in ("db", "kafka", "mqtt"):
-        (secrets / f"{name}_password").write_text("0123456789abcdef")
-    for name in ("custodian_token", "board_token"):
-        (secrets / name).write_text("0123456789abcdef")
-    for one in of_kind(documents, "ConfigMap").values():
+    secrets = ("db_password", "kafka_password", "mqtt_password", "custodian_token", "board_token")
+    for name in secrets:
+        (tmp_path / name).write_text("0123456789abcdef")
+    for one in of_kind(FULL, "ConfigMap").values():
         for name, text in one["data"].items():
-            here = text.replace("/run/secrets", str(secrets))
-            (tmp_path / name).write_text(here)
+            (tmp_path / name).write_text(text.replace("/run/secrets", str(tmp_path)))
     assert not check(tmp_path / "alarms.yaml", environ={})
     read_subscription(tmp_path / "notify.yaml", environ={})
     read_mqtt(tmp_path / "mqtt.yaml", environ={})
     assert read_board(tmp_path / "board.yaml", environ={}).board.listen[1] == BOARD
-    commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}
-    for role, args in commands.items():
-        mounted = Path(args[-1])
+    for role, pod in pods(FULL).items():
+        mounted = Path(pod["containers"][0]["args"][-1])
         assert mounted.parent == Path("/etc/tocsin")
         assert (tmp_path / mounted.name).is_file(), role
 

@@ -101,7 +101,6 @@ def test_slimming_removes_what_it_names_and_nothing_else(tmp_path: Path) -> None
 def test_the_bill_names_every_package_of_the_lock() -> None:
     """Name, version and package URL of each, sorted; the same for the same packages."""
     found = bill(SITE)
-    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.5")
     urls = [each["purl"] for each in found["components"]]
     assert urls == sorted(urls)
     lock = text_of("requirements/image.lock")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import sys
 import sysconfig
@@ -164,38 +165,36 @@ def test_an_index_shows_the_readme_without_the_checkout(built: Built) -> None:
     assert "](docs/" not in shown
 
 
+STAYS = [
+    "from . import stream\n",
+    "import streams, operator\n",
+    '"""See ``stream.model``."""\n',
+    "say = 'pass operators.NoiseSource(), whose key is fresh'\n",
+    "stream = open('x')\nstream.flush()\n",
+    "import_module(f'{__package__}.{name}')\nimport_module('json')\n",
+    "files('tzdata')\n",
+]
+"""Relative imports, other names, words, and names that come from the module itself."""
+
+
 @pytest.mark.parametrize(
     ("source", "made"),
     [
+        *zip(STAYS, STAYS, strict=True),
         ("from stream.model import alarms\n", "from tocsin.stream.model import alarms\n"),
         ("from  operators import (\n    A)\n", "from  tocsin.operators import (\n    A)\n"),
         ("x = 'é'; from accountant import x\n", "x = 'é'; from tocsin.accountant import x\n"),
         ("import json, stream.cli as c\n", "import json, tocsin.stream.cli as c\n"),
         ("from \\\n    stream import a\n", "from tocsin.\\\n    stream import a\n"),
-        ("def f():\n    from stream import a; import operators as b\n",
-         "def f():\n    from tocsin.stream import a; import tocsin.operators as b\n"),
-    ],
-)  # fmt: skip
-def test_imports_are_renamed(source: str, made: str) -> None:
-    """Wherever they stand; the lines stay where they are."""
-    assert renamed(source.encode(), "a.py").decode() == made
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from . import stream\n",
-        "import streams, operator\n",
-        '"""See ``stream.model``."""\n',
-        "say = 'pass operators.NoiseSource(), whose key is fresh'\n",
-        "stream = open('x')\nstream.flush()\n",
-        "import_module(f'{__package__}.{name}')\nimport_module('json')\n",
-        "files('tzdata')\n",
+        (
+            "def f():\n    from stream import a; import operators as b\n",
+            "def f():\n    from tocsin.stream import a; import tocsin.operators as b\n",
+        ),
     ],
 )
-def test_what_is_no_import_of_ours_stays(source: str) -> None:
-    """Relative imports, other names, words, and names that come from the module itself."""
-    assert renamed(source.encode(), "a.py").decode() == source
+def test_imports_of_ours_alone_are_renamed(source: str, made: str) -> None:
+    """Wherever they stand; the lines stay where they are."""
+    assert renamed(source.encode(), "a.py").decode() == made
 
 
 @pytest.mark.parametrize(
@@ -225,8 +224,9 @@ def test_a_source_distribution_holds_the_tree(built: Built) -> None:
     """Docs, examples, tests and what they need: every file, and nothing that a run left."""
     with tarfile.open(built.sdist) as archive:
         names = {each.name.split("/", 1)[1] for each in archive.getmembers() if each.isfile()}
-    made = {name for name in names if name.split("/")[0] in ("PKG-INFO", "setup.cfg")}
-    made |= {name for name in names if name.startswith("tocsin.egg-info/")}
+    made = {
+        name for name in names if re.match(r"(PKG-INFO|setup\.cfg|tocsin\.egg-info)(/|$)", name)
+    }
     assert sorted(built.files - names) == []
     assert sorted(names - made - built.files) == []
 

@@ -33,11 +33,8 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_a_new_version_is_written_into_every_place(tmp_path: Path) -> None:
     """Nothing else of the files changes."""
-    for name in {"pyproject.toml", *(name for name, _ in PLACES)}:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    project = tmp_path / "pyproject.toml"
-    project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))
+    _places(tmp_path)
+    _say_another(tmp_path)
     assert said(tmp_path) != ["7.8.9"] * len(PLACES)
     write(tmp_path)
     assert said(tmp_path) == ["7.8.9"] * len(PLACES)
@@ -86,16 +83,19 @@ def test_checksums_are_those_of_the_files(tmp_path: Path) -> None:
 def test_an_image_says_what_it_is_of(tmp_path: Path) -> None:
     """Version, commit and time of the commit, which is the time of its files as well."""
     about = About("1.2.3", "f" * 40, 1_700_000_000)
-    words = about.words(tmp_path, "tocsin:1.2.3")
-    assert "--label=org.opencontainers.image.version=1.2.3" in words
-    assert f"--label=org.opencontainers.image.revision={'f' * 40}" in words
-    assert "--label=org.opencontainers.image.created=2023-11-14T22:13:20Z" in words
-    assert "--timestamp=1700000000" in words
+    words = set(about.words(tmp_path, "tocsin:1.2.3"))
+    label = "--label=org.opencontainers.image."
+    assert words >= {
+        f"{label}version=1.2.3",
+        f"{label}revision={'f' * 40}",
+        f"{label}created=2023-11-14T22:13:20Z",
+        "--timestamp=1700000000",
+    }
     mirrored = about.words(tmp_path, "tocsin:1.2.3", "mirror.example/python")
-    assert set(mirrored) - set(words) == {"--from=mirror.example/python"}
+    assert set(mirrored) - words == {"--from=mirror.example/python"}
     dockerfile = text_of("deploy/Dockerfile")
-    for label in ("title", "description", "version", "licenses"):
-        assert f"org.opencontainers.image.{label}=" in dockerfile
+    for name in ("title", "description", "version", "licenses"):
+        assert f"org.opencontainers.image.{name}=" in dockerfile
 
 
 @pytest.mark.long
@@ -103,35 +103,36 @@ def test_a_release_is_that_of_a_commit(tmp_path: Path) -> None:
     """A tree with changes, or of two versions, is refused before anything is built."""
     tree, out = tmp_path / "tree", tmp_path / "dist"
     shutil.copytree(ROOT / "deploy" / "release", tree / "deploy" / "release")
-    for name in {"pyproject.toml", ".gitignore", *(name for name, _ in PLACES)}:
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tree / name)
+    _places(tree, ".gitignore")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.example", "-C", str(tree)]
+    release = [sys.executable, "-m", "deploy.release", out, "--bill", "x", "--without-image"]
 
     def commit() -> None:
         for words in (["add", "."], ["commit", "--quiet", "--message=a"]):
             ran(*git, *words)
 
     def refused() -> str:
-        done = ran(
-            sys.executable,
-            "-m",
-            "deploy.release",
-            out,
-            "--bill",
-            "x",
-            "--without-image",
-            code=2,
-            cwd=tree,
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tree)},
-        )
+        environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tree)}
+        done = ran(*release, code=2, cwd=tree, env=environ)
         assert not out.exists()
         return done.stderr
 
     ran(*git, "init", "--quiet")
     commit()
-    project = tree / "pyproject.toml"
-    project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))
+    _say_another(tree)
     assert "the checkout has changes" in refused()
     commit()
     assert "places differ about the version" in refused()
+
+
+def _places(folder: Path, *more: str) -> None:
+    """Copy every file that says the version, and more."""
+    for name in {"pyproject.toml", *more, *(name for name, _ in PLACES)}:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+
+
+def _say_another(folder: Path) -> None:
+    """Write version 7.8.9 into the project's file."""
+    project = folder / "pyproject.toml"
+    project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))

@@ -77,6 +77,10 @@ class Prometheus:
             found = json.load(answer)["data"]["result"]
         return [(each["metric"], float(each["value"][1])) for each in found]
 
+    def panel(self, title: str) -> list[tuple[dict[str, str], float]]:
+        """Return what the first expression of a panel has, by its file and title."""
+        return self.ask(_panels()[title][0])
+
     def scrape_again(self) -> None:
         """Wait until every target was scraped after now."""
         now_s = time.time()
@@ -94,10 +98,7 @@ class Prometheus:
 def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterator[Prometheus]:
     """Run one over these ports of this machine."""
     jobs = [
-        {
-            "job_name": name,
-            "static_configs": [{"targets": [f"127.0.0.1:{port}" for port in ports]}],
-        }
+        {"job_name": name, "static_configs": [{"targets": [f"127.0.0.1:{port}" for port in ports]}]}
         for name, ports in (("tocsin-public", public), ("tocsin-custodian", custodian))
     ]
     config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": jobs}
@@ -200,32 +201,30 @@ def test_every_panel_has_data(told: Prometheus) -> None:
 
 def test_the_room_that_rang_is_named(told: Prometheus) -> None:
     """One room of one alarm, with its window's end, also though a worker has forgotten it."""
-    (expression,) = _panels()[f"public/alarms.json: {RINGING}"]
-    assert told.ask(expression) == [
-        ({"alarm": "crowd", "group": "r2"}, HOUR * HOUR_MS),
-    ]
-    (when,) = _panels()["public/alarms.json: Which group fired, and when"]
-    rings = {(each["alarm"], each["group"]) for each, value in told.ask(when) if value}
+    room = {"alarm": "crowd", "group": "r2"}
+    assert told.panel(f"public/alarms.json: {RINGING}") == [(room, HOUR * HOUR_MS)]
+    when = told.panel("public/alarms.json: Which group fired, and when")
+    rings = {(each["alarm"], each["group"]) for each, value in when if value}
     assert rings == {("crowd", "r2")}
 
 
 def test_counts_are_those_of_the_worker_that_published_last(told: Prometheus) -> None:
     """Not those of the one that has the window before, nor of the one that has none yet."""
     counted, noise = (
-        _panels()[f"public/alarms.json: {title}"][0]
+        told.panel(f"public/alarms.json: {title}")
         for title in ("Noisy count of the last window", "Standard deviation of its noise")
     )
-    assert {each["group"]: value for each, value in told.ask(counted)} == COUNTS
-    assert told.ask(noise) == [({"alarm": "crowd"}, 2.5)]
+    assert {each["group"]: value for each, value in counted} == COUNTS
+    assert noise == [({"alarm": "crowd"}, 2.5)]
 
 
 def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:
     """Of the two alarms one was decided and one was not; shares and increases say which."""
-    (windows,) = _panels()["public/alarms.json: Windows per hour, decided and denied"]
-    moved = {(e["alarm"], e["outcome"]) for e, value in told.ask(windows) if value > 0}
+    windows = told.panel("public/alarms.json: Windows per hour, decided and denied")
+    moved = {(e["alarm"], e["outcome"]) for e, value in windows if value > 0}
     assert moved == {("crowd", "decided"), ("quiet", "denied")}
-    (share,) = _panels()["public/alarms.json: Share of windows denied"]
-    assert {e["alarm"]: value for e, value in told.ask(share)} == {"crowd": 0, "quiet": 1}
+    share = told.panel("public/alarms.json: Share of windows denied")
+    assert {e["alarm"]: value for e, value in share} == {"crowd": 0, "quiet": 1}
 
 
 def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Prometheus) -> None:
@@ -240,8 +239,8 @@ def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Promethe
 
 def test_a_lost_partition_is_seen(told: Prometheus) -> None:
     """The custodian reads which, from the worker that lost it."""
-    (states,) = _panels()["custodian/custodian.json: Partitions, by state"]
-    assert {(e["partition"], e["state"]) for e, _ in told.ask(states)} >= {("1", "unreachable")}
+    states = told.panel("custodian/custodian.json: Partitions, by state")
+    assert ("1", "unreachable") in {(e["partition"], e["state"]) for e, _ in states}
 
 
 @pytest.mark.parametrize("page", ["public", "custodian"])

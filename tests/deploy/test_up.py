@@ -84,6 +84,11 @@ class Engines:
         path.write_text(text.format(told=self.told, **given))
         path.chmod(0o755)
 
+    def podman(self, *, sick_for: int, code: int) -> None:
+        """Write one whose services are healthy after so many questions, and end with a code."""
+        self.put("podman", PODMAN, sick_for=sick_for, code=code)
+        self.podman_compose("1.6.0", CONDITIONS)
+
     def podman_compose(self, version: str, services: dict[str, dict[str, object]]) -> None:
         """Write one that tells its version, its file and what it was called with."""
         config, files = json.dumps({"services": services}), self.folder / "files"
@@ -252,17 +257,16 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
     engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Health is asked for, and asked again; an end is waited for, and its code is looked at."""
-    engines.put("podman", PODMAN, sick_for=2, code=0)
-    engines.podman_compose("1.6.0", CONDITIONS)
+    engines.podman(sick_for=2, code=0)
     monkeypatch.delenv("COMPOSE_FILE", raising=False)
     composed.up("podman")
-    said = engines.told.read_text().splitlines()
-    seen = [
-        line.removeprefix("podman-compose --project-name tocsin-up ")
-        for line in said
-        if line.startswith("podman-compose --project") or "healthcheck" in line or " wait" in line
-    ]
-    assert seen == [
+    said = engines.told.read_text()
+    seen = re.findall(
+        r"^podman-compose --project-name tocsin-up (.*)|^(podman (?:healthcheck|wait).*)",
+        said,
+        flags=re.MULTILINE,
+    )
+    assert ["".join(each) for each in seen] == [
         "build",
         "config",
         "up --detach --no-deps broker",
@@ -282,8 +286,7 @@ def test_what_podman_could_not_start_is_named(
     engines: Engines, monkeypatch: pytest.MonkeyPatch, sick_for: int, code: int, error: str
 ) -> None:
     """What a condition waits for and does not come: nothing that needs it is started."""
-    engines.put("podman", PODMAN, sick_for=sick_for, code=code)
-    engines.podman_compose("1.6.0", CONDITIONS)
+    engines.podman(sick_for=sick_for, code=code)
     monkeypatch.setattr("deploy.up.podman._HEALTH_S", 0.2)
     with pytest.raises(StartError, match=rf"{error}\n  hint: podman logs it"):
         composed.up("podman")

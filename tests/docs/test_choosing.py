@@ -27,6 +27,7 @@ from tests.support.tree import blocks, text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 TEXT = choosing.PAGE.read_text()
@@ -55,6 +56,24 @@ def table(name: str) -> list[str]:
 def says(epsilon: Fraction | float) -> bool:
     """Tell whether the page names an epsilon, to three digits."""
     return re.search(rf"(?<![\d.]){float(epsilon):.3f}(?!\d)", TEXT) is not None
+
+
+def cost(query: Alarm, mechanism: str = "tslm") -> Fraction:
+    """Return what a window of an alarm reserves."""
+    return price(mechanism, query.condition, query.aim).epsilon
+
+
+def only(alarms: Alarms) -> Alarm:
+    """Return the alarm of a configuration of one."""
+    (found,) = alarms.by_name.values()
+    return found
+
+
+def changed(folder: Path, having: str, more: str = "") -> Path:
+    """Write the care team's configuration with another condition, and lines after its tolerance."""
+    text = re.sub(r"HAVING.*", f"HAVING {having}", EXAMPLES[2])
+    tolerance = f"    tolerance: {{{having.partition(' AND')[0]}: 5}}{more}"
+    return written(folder, re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL))
 
 
 @pytest.mark.parametrize("text", EXAMPLES, ids=NAMES)
@@ -95,53 +114,42 @@ def test_sampled_tables_agree() -> None:
                 assert abs(float(here) - float(there)) < slack, (name, one, other)
 
 
-def test_formula_of_the_papers_beside_ours() -> None:
-    """At tolerance 1 it pays 1.66 times as much, and the plan names the theoretical limit."""
-    ours = choosing.plan("tslm", 1)
-    assert round(choosing.papers_epsilon(1, choosing.FNR) / float(ours.epsilon), 2) == 1.66
-    assert ours.ratio == pytest.approx(1, abs=1e-9)
-
-
 def test_clips_of_an_average(tmp_path: Path) -> None:
     """The prices of the average of ages are those of its clips, and the median's is there."""
-    costs = {65: "2.944", 25: "2.303", 15: "1.386", 5: "0.505"}
-    for sensitivity, cost in costs.items():
-        assert f"{float(choosing.plan('tslm', 20, sensitivity=sensitivity).epsilon):.3f}" == cost
-        assert says(float(cost))
+    for sensitivity, epsilon in {65: "2.944", 25: "2.303", 15: "1.386", 5: "0.505"}.items():
+        found = choosing.plan("tslm", 20, sensitivity=sensitivity).epsilon
+        assert f"{float(found):.3f}" == epsilon
+        assert says(found)
         ((low, high),) = re.findall(rf"\[(\d+), (\d+)\]`?\s\(D = {sensitivity}\)", TEXT)
         assert max(65 - int(low), int(high) - 65) == sensitivity
     assert says(choosing.plan("tslm", 5).epsilon)
     text = EXAMPLES[2].replace("65: 5", "65: 20").replace("MEDIAN", "AVG")
-    query = load(written(tmp_path, text), environ={}).by_name["frail-ward"]
-    assert says(price("tslm", query.condition, query.aim).epsilon)
+    assert says(cost(load(written(tmp_path, text), environ={}).by_name["frail-ward"]))
 
 
-def test_what_a_guard_asks_for(tmp_path: Path) -> None:
-    """`check` names the quorum on the page, which costs nothing; the other way needs none."""
-    for having, takes, asks in (
+@pytest.mark.parametrize(
+    ("having", "takes", "asks"),
+    [
         ("MEDIAN(age) <= 65", "COUNT(age) >= 11", True),
         ("MEDIAN(age) <= 65 AND COUNT(age) > 20", "COUNT(age) >= 11", False),
         ("MAX(age) > 65", "11 rows for MAX(age) > 65", True),
-    ):
-        text = re.sub(r"HAVING.*", f"HAVING {having}", EXAMPLES[2])
-        tolerance = f"    tolerance: {{{having.partition(' AND')[0]}: 5}}"
-        text = re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL)
-        path = written(tmp_path, text)
-        found = tocsin("check", path)
-        assert (f"the alarm fires from {takes} only" in found.stdout + found.stderr) is asks
-        (query,) = load(path, environ={}).by_name.values()
-        alone = choosing.plan("tslm", 5).epsilon
-        assert (price("tslm", query.condition, query.aim).epsilon == alone) is asks
+    ],
+)
+def test_what_a_guard_asks_for(tmp_path: Path, having: str, takes: str, asks: bool) -> None:
+    """`check` names the quorum on the page, which costs nothing; the other way needs none."""
+    path = changed(tmp_path, having)
+    found = tocsin("check", path)
+    assert (f"the alarm fires from {takes} only" in found.stdout + found.stderr) is asks
+    alone = choosing.plan("tslm", 5).epsilon
+    assert (cost(only(load(path, environ={}))) == alone) is asks
 
 
 def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
     """It has no score: `check` names no quorum, and cells of one row are held to max_fnr."""
-    text = re.sub(r"HAVING.*", "HAVING MEDIAN(age) <= 65", EXAMPLES[2])
-    tolerance = "    tolerance: {MEDIAN(age) <= 65: 5}\n    mechanism: probe"
-    path = written(tmp_path, re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL))
+    path = changed(tmp_path, "MEDIAN(age) <= 65", "\n    mechanism: probe")
     found = tocsin("check", path)
     assert "outside max_fnr" not in found.stdout + found.stderr
-    (query,) = load(path, environ={}).by_name.values()
+    query = only(load(path, environ={}))
     rows = np.array([[-1], [1]]).repeat(len(query.domain), axis=1)  # one, who is young
     assert query.condition.truth(rows).all()
     assert must_fire(query.condition, query.aim, rows).all()
@@ -153,13 +161,12 @@ def test_progressive_reserve(tmp_path: Path) -> None:
     for rate, times in ((1, 1.2), (5, 1.3), (10, 1.4)):
         plans = [choosing.plan(each, 9, Fraction(rate, 100)) for each in ("dppwlm", "tslm")]
         assert round(float(plans[0].epsilon / plans[1].epsilon), 1) == times
-    for name, other in (("operator", "dppwlm"), ("retailer", "tslm")):
-        (query,) = example(tmp_path, name).by_name.values()
-        cost = price(other, query.condition, query.aim).epsilon
-        assert says(cost)
-        assert says(cost * {"operator": 15 * 2, "retailer": 12}[name])
-    assert says(2 * choosing.plan("tslm", 20, max_fpr=Fraction(1, 1000)).epsilon)
-    assert says(2 * choosing.plan("dppwlm", 20, max_fpr=Fraction(1, 1000)).epsilon)
+    for name, other, windows in (("operator", "dppwlm", 15 * 2), ("retailer", "tslm", 12)):
+        found = cost(only(example(tmp_path, name)), other)
+        assert says(found)
+        assert says(found * windows)
+    for name in ("tslm", "dppwlm"):
+        assert says(2 * choosing.plan(name, 20, max_fpr=Fraction(1, 1000)).epsilon)
     worst = 2 * choosing.plan("dppwlm", 17).epsilon
     assert 11 * worst <= 4 < 12 * worst
 
@@ -173,7 +180,7 @@ def test_far_cells() -> None:
 
 def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
     """A day of shops at 200 to 300 visitors costs about 0.09 for the dearest, and rings rarely."""
-    (query,) = example(tmp_path, "retailer").by_name.values()
+    query = only(example(tmp_path, "retailer"))
     far = np.linspace(-300, -200, 200).astype(np.int64)
     noise, rate = NoiseSource(), query.aim.max_fpr
     found = choosing.realised("dppwlm", far, draws=40, noise=noise, tolerance=20, max_fpr=rate)
@@ -184,13 +191,10 @@ def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
 
 def test_care_team_pays_what_is_said(tmp_path: Path) -> None:
     """A week, four of them, and what a noise for every comparison would reserve."""
-    (query,) = example(tmp_path, "care").by_name.values()
-    week = price("tslm", query.condition, query.aim).epsilon
-    assert says(week)
-    assert says(4 * week)
-    assert says(
-        price("probe", query.condition, aim_with(query, query.aim.tolerances, "probe")).epsilon
-    )
+    query = only(example(tmp_path, "care"))
+    probe = aim_with(query, query.aim.tolerances, "probe")
+    for found in (cost(query), 4 * cost(query), price("probe", query.condition, probe).epsilon):
+        assert says(found)
 
 
 def test_one_noise_costs_what_the_tightest_comparison_does() -> None:
@@ -218,11 +222,3 @@ def test_the_short_table_is_the_long_one() -> None:
     full = {tolerance: " | ".join(rest.split(" | ")[:3]) for tolerance, rest in exact}
     assert len(shown) == 5
     assert all(full[tolerance] == prices for tolerance, prices in shown)
-
-
-def test_every_table_has_its_place() -> None:
-    """Writing the page's own tables changes nothing, and a page without places is refused."""
-    tables = {name: table(name) for name in ("tolerance", "formulas", "company", "empty")}
-    assert choosing._replaced(TEXT, tables) == TEXT
-    with pytest.raises(ValueError, match="no place"):
-        choosing._replaced("", tables)

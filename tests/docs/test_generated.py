@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from stream.config.closed import Closed
-from tests.docs.reference import FOLDER, PAGES, UndescribedError, filled, keys, written
+from tests.docs.reference import FOLDER, PAGES, UndescribedError, keys, written
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -32,9 +32,3 @@ def test_a_key_without_a_description_fails() -> None:
     """Also in a mapping below another; the error names its place."""
     with pytest.raises(UndescribedError, match=r"^inner\.forgotten$"):
         list(keys(Outer))
-
-
-def test_a_page_without_a_place_is_refused() -> None:
-    """What was generated would be lost."""
-    with pytest.raises(ValueError, match="no place for keys"):
-        filled("# Keys\n", {"keys": lambda: iter(())})

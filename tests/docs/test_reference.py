@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 from stream.config.loading import check, examine
@@ -30,29 +31,21 @@ def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> 
     """Tables, fields, budgets, levels, severities and SQL of the reference work as shown."""
     whole, tables, fields, budget, alarm, levels, severities, tolerances = blocks(DOCS, "yaml")
     (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n80,lab\n30,attic\n")
-    text = whole.replace("tables:\n  capacity: capacity.csv\n", tables)
-    more = "".join(f"    {line}\n" for line in fields.splitlines())
-    text = text.replace("    fields:\n", more)
-    assert check(write(tmp_path, text), environ={}) == []
-    walked = "".join(f"    {line}\n" for line in levels.splitlines())
-    text = text.replace("    max_fnr", f"{walked}    max_fnr", 1)
-    assert check(write(tmp_path, text), environ={}) == []
-    own = "".join(f"    {line}\n" for line in severities.splitlines())
-    severe = re.sub(r"    sql: \|\n(      .*\n)+    (.*\n)*?    tolerance: .*\n", own, whole)
-    assert severe != whole
-    assert check(write(tmp_path, severe), environ={}) == []
-    assert check(write(tmp_path, whole[: whole.index("alarms:")] + alarm), environ={}) == []
+    fielded = whole.replace("    fields:\n", indent(fields, "    "))
+    tabled = fielded.replace("tables:\n  capacity: capacity.csv\n", tables)
+    walked = tabled.replace("    max_fnr", f"{indent(levels, '    ')}    max_fnr", 1)
+    own = r"    sql: \|\n(      .*\n)+    (.*\n)*?    tolerance: .*\n"
+    severe = re.sub(own, indent(severities, "    "), whole)
     gaussian = re.sub(r"budget:\n(  .*\n)+", budget, whole)
-    assert gaussian != whole
-    assert check(write(tmp_path, gaussian), environ={}) == []
-    whole = whole.replace("    fields:\n", more)
-    start = whole.index("      SELECT")
-    several = "".join(f"    {line}\n" for line in tolerances.splitlines())
+    other = whole[: whole.index("alarms:")] + alarm
+    assert whole not in (fielded, severe, gaussian)
+    for text in (tabled, walked, severe, other, gaussian):
+        assert check(write(tmp_path, text), environ={}) == []
+    before = fielded[: fielded.index("      SELECT")]
+    after = fielded[fielded.index("    max_fnr") :]
+    several = after.replace("    tolerance: 9\n", indent(tolerances, "    "))
     for sql in blocks(DOCS, "sql"):
-        body = "".join(f"      {line}\n" for line in sql.splitlines())
-        text = whole[:start] + body + whole[whole.index("    max_fnr") :]
-        if "AVG" in sql:
-            text = text.replace("    tolerance: 9\n", several)
-        report = examine(write(tmp_path, text), environ={})
+        rest = several if "AVG" in sql else after
+        report = examine(write(tmp_path, before + indent(sql, "      ") + rest), environ={})
         assert report.alarms is not None, report.errors
         assert report.warnings == ()

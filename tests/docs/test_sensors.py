@@ -53,12 +53,8 @@ def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> No
     """With the fields that the recipe declares."""
     found = event(source_of(tmp_path, CHIRPSTACK), "application/1/device/01/event/up", UPLINK)
     uplink = json.loads(UPLINK)
-    assert found == {
-        "reading": uplink["deduplicationId"],
-        "room": "hall",
-        "n": 3,
-        "ts": uplink["time"],
-    }
+    reading, at = uplink["deduplicationId"], uplink["time"]
+    assert found == {"reading": reading, "room": "hall", "n": 3, "ts": at}
 
 
 def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:

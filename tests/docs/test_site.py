@@ -40,6 +40,14 @@ def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def page(tree: Path, text: str) -> str:
+    """Return what becomes of a text as the only page of a tree, which can be built."""
+    (tree / "docs" / "README.md").write_text(text)
+    built = build(tree / "deploy" / "site", tree / "out")
+    assert built.returncode == 0, built.stdout
+    return (tree / "out" / "index.html").read_text()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole site."""
@@ -51,12 +59,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_whole_documentation_becomes_a_site(site: Path) -> None:
     """Every link and anchor leads somewhere, and no page asks another server for anything."""
-    to = site
-    pages = sorted(to.rglob("*.html"))
+    pages = sorted(site.rglob("*.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
-    for page in pages:
-        assert not ELSEWHERE.search(page.read_text()), page
-    sources = to / "source"
+    assert [one for one in pages if ELSEWHERE.search(one.read_text())] == []
+    sources = site / "source"
     assert (sources / "index.html").is_file()  # the README
     linked = "stream/decisions/schemas/alarm.schema.json"
     assert (sources / linked).read_bytes() == (ROOT / linked).read_bytes()
@@ -156,23 +162,17 @@ def tree(tmp_path: Path) -> Path:
 
 def test_what_is_linked_beside_the_pages_comes_along(tree: Path) -> None:
     """Code as it is, text as a page, a folder as a list."""
-    built = build(tree / "deploy" / "site", tree / "out")
-    assert built.returncode == 0, built.stdout
-    assert (tree / "out" / "source" / "code.py").read_text() == "x = 1\n"
-    page = (tree / "out" / "index.html").read_text()
+    shown = page(tree, GOOD)
     for link in ("source/code.py", "source/beside/index.html", "source/beside/text.html#there"):
-        assert f'href="{link}"' in page
-    listed = (tree / "out" / "source" / "beside" / "index.html").read_text()
-    assert 'href="text.html"' in listed
+        assert f'href="{link}"' in shown
+    source = tree / "out" / "source"
+    assert (source / "code.py").read_text() == "x = 1\n"
+    assert 'href="text.html"' in (source / "beside" / "index.html").read_text()
 
 
 def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree: Path) -> None:
     """As it is built where nothing can take one."""
-    text = f"{GOOD}\n<!-- picture board: a board -->\n"
-    (tree / "docs" / "README.md").write_text(text)
-    built = build(tree / "deploy" / "site", tree / "out")
-    assert built.returncode == 0, built.stdout
-    said = (tree / "out" / "index.html").read_text()
+    said = page(tree, f"{GOOD}\n<!-- picture board: a board -->\n")
     assert "this site was built without a browser" in said
     assert "<img" not in said
 
@@ -196,11 +196,7 @@ def test_a_link_that_leads_nowhere_ends_the_build(tree: Path, broken: str) -> No
 
 def test_a_link_in_code_is_none(tree: Path) -> None:
     """As in an example of Markdown."""
-    text = f"{GOOD}\n```md\n[no page](nothing.md)\n```\n"
-    (tree / "docs" / "README.md").write_text(text)
-    built = build(tree / "deploy" / "site", tree / "out")
-    assert built.returncode == 0, built.stdout
-    assert "nothing.md" in (tree / "out" / "index.html").read_text()
+    assert "nothing.md" in page(tree, f"{GOOD}\n```md\n[no page](nothing.md)\n```\n")
 
 
 def test_every_page_that_is_not_in_the_menu_is_linked() -> None:

@@ -32,10 +32,7 @@ def test_every_worked_example_prints_what_the_page_says(page: Path) -> None:
 def test_no_other_page_shows_python_that_is_not_run() -> None:
     """Snippets in the form of a session stand on these two pages only."""
     pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")}
-    assert {page for page in pages if ">>> " in page.read_text()} == {
-        ACCOUNTING,
-        LIBRARY,
-    }
+    assert {page for page in pages if ">>> " in page.read_text()} == {ACCOUNTING, LIBRARY}
 
 
 @pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda text: text.splitlines()[0])

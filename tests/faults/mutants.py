@@ -59,10 +59,6 @@ def _heads_not_synced() -> _Changes:
     return [(headfile.HeadFile, "add", add)]
 
 
-def _heads_not_noted() -> _Changes:
-    return [(Heads, "keep", _nothing)]
-
-
 def _commits_not_synced() -> _Changes:
     prepare = store._prepare_sqlite
 
@@ -85,18 +81,6 @@ def _charged_after_the_draw() -> _Changes:
         admit(self, query, key)
 
     return [(judge.Judge, "_admit_through", draw_first)]
-
-
-def _no_wall() -> _Changes:
-    return [(UserFilter, "answer", lambda *_: Answer.RESERVED)]
-
-
-def _mark_spent_ignored() -> _Changes:
-    return [(Upkeep, "reconcile", lambda _, seen: len(seen))]
-
-
-def _spending_not_carried_over() -> _Changes:
-    return [(takeover, "take_over", lambda *_: 0)]
 
 
 # --- what leaves
@@ -174,10 +158,6 @@ def _others_entries_not_folded() -> _Changes:
     return [(Door, "_caught_up", own_alone)]
 
 
-def _archive_forgets_what_was_decided() -> _Changes:
-    return [(upkeep, "knows", lambda *_: False)]
-
-
 # --- who may
 
 
@@ -186,26 +166,6 @@ def _release_not_said() -> _Changes:
         return (await asyncio.to_thread(self.ledger.heads.release))[1]
 
     return [(Witness, "release", release)]
-
-
-def _claims_not_asked() -> _Changes:
-    return [(Witness, "_refuse_others", _nothing), (guard, "check_ledger", _nothing)]
-
-
-def _old_copies_not_refused() -> _Changes:
-    return [
-        (Witness, "_refuse_copies", _nothing),
-        (guard, "check_ledger", _nothing),
-        (Heads, "lost", lambda _: []),
-        (Heads, "_lost", lambda *_: []),
-    ]
-
-
-def _clock_believed() -> _Changes:
-    return [
-        (HeldClock, "agrees", _nothing),
-        (HeldClock, "__call__", lambda self: self._wall_ms()),
-    ]
 
 
 def _ahead_forgotten() -> _Changes:
@@ -245,14 +205,6 @@ def _bounded(**changed: Any) -> _Changes:
     return [(Bounds, "of", staticmethod(lambda *asked: replace(of(*asked), **changed)))]
 
 
-def _duplicates_counted() -> _Changes:
-    return _bounded(deduplicate=False)
-
-
-def _rooms_not_capped() -> _Changes:
-    return _bounded(predicates_per_window=9)
-
-
 def _late_events_counted() -> _Changes:
     make = WindowCounter.__init__
 
@@ -286,38 +238,47 @@ def _idle_partitions_cut_early() -> _Changes:
     ]
 
 
-def _decided_on_a_part() -> _Changes:
-    return [(Awaited, "__bool__", lambda _: False)]
-
-
 MUTANTS: Final[Mapping[str, Callable[[], _Changes]]] = MappingProxyType(
     {
         "heads are written and not synced": _heads_not_synced,
-        "heads are not noted": _heads_not_noted,
+        "heads are not noted": lambda: [(Heads, "keep", _nothing)],
         "commits do not wait for the disk": _commits_not_synced,
         "charged after the draw": _charged_after_the_draw,
-        "no wall": _no_wall,
-        "reconcile charges nothing": _mark_spent_ignored,
-        "another ledger's spending is not carried over": _spending_not_carried_over,
+        "no wall": lambda: [(UserFilter, "answer", lambda *_: Answer.RESERVED)],
+        "reconcile charges nothing": lambda: [(Upkeep, "reconcile", lambda _, seen: len(seen))],
+        "another ledger's spending is not carried over": lambda: [
+            (takeover, "take_over", lambda *_: 0)
+        ],
         "published before it is stored": _published_before_it_is_stored,
         "marked before it is published": _marked_before_it_is_published,
         "alarms before their decision": _alarms_before_their_decision,
         "denials are kept silent": _denials_kept_silent,
         "what others appended is not folded": _others_entries_not_folded,
-        "an archive forgets what was decided": _archive_forgets_what_was_decided,
+        "an archive forgets what was decided": lambda: [(upkeep, "knows", lambda *_: False)],
         "a release is not said": _release_not_said,
-        "claims are not asked for": _claims_not_asked,
-        "old copies are not refused": _old_copies_not_refused,
+        "claims are not asked for": lambda: [
+            (Witness, "_refuse_others", _nothing),
+            (guard, "check_ledger", _nothing),
+        ],
+        "old copies are not refused": lambda: [
+            (Witness, "_refuse_copies", _nothing),
+            (guard, "check_ledger", _nothing),
+            (Heads, "lost", lambda _: []),
+            (Heads, "_lost", lambda *_: []),
+        ],
         "how far the clock is ahead is forgotten": _ahead_forgotten,
-        "the clock is believed": _clock_believed,
+        "the clock is believed": lambda: [
+            (HeldClock, "agrees", _nothing),
+            (HeldClock, "__call__", lambda self: self._wall_ms()),
+        ],
         "no seek back after a start": _no_seek_back,
         "one record skipped at a rebalance": _one_record_skipped_at_a_rebalance,
-        "duplicates are counted": _duplicates_counted,
-        "rooms are not capped": _rooms_not_capped,
+        "duplicates are counted": lambda: _bounded(deduplicate=False),
+        "rooms are not capped": lambda: _bounded(predicates_per_window=9),
         "late events are counted": _late_events_counted,
         "open transactions are read": _open_transactions_read,
         "idle partitions are cut early": _idle_partitions_cut_early,
-        "decided on a part of the partitions": _decided_on_a_part,
+        "decided on a part of the partitions": lambda: [(Awaited, "__bool__", lambda _: False)],
     }
 )
 """By what is wrong."""

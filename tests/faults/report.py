@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.report import machine
 from tests.faults.mutants import MUTANTS
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tests.faults.world import Outcome
+
+_FOLDER: Final = re.compile(r"/\S*/tocsin-faults-[^/]+")
+"""Where a world keeps its files: another place each time."""
 
 
 def report(outcomes: Sequence[Outcome], found: Mapping[str, Outcome | None], hunted: int) -> str:
@@ -69,4 +73,4 @@ def _table(what: str, counted: Mapping[str, int]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    return " ".join(_FOLDER.sub("", text).replace("|", "\\|").split())

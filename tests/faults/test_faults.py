@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,7 @@ import pytest
 
 from tests.faults.campaign import first_violation
 from tests.faults.mutants import MUTANTS
-from tests.faults.report import report
-from tests.faults.world import Outcome, simulate
+from tests.faults.world import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,21 +63,6 @@ def test_a_broken_protocol_is_found(mutant: str) -> None:
     assert outcome is not None
     # A mutant that does not fit the code it is put into is caught by anything.
     assert not any(name in told for told in outcome.violations for name in MISFITS)
-
-
-def test_a_report_names_what_was_seen() -> None:
-    """A violation with its seed, faults added up, and a mutant that nothing found."""
-    violated = Outcome(7, ["at 1.000 s: 2 | 1"], Counter(crash=1), Counter(budget=1))
-    held = Outcome(0, [], Counter(crash=2), Counter(decided=3))
-    page = report([held, violated], dict.fromkeys(MUTANTS, violated) | {"no wall": None}, 10)
-    for line in (
-        "2 seeds of 5 windows each, 0 to 7; 1 with a violation.",
-        "- seed 7: at 1.000 s: 2 | 1\n",
-        "| crash | 3 |",
-        "| no wall | none of 10 |",
-        "| the clock is believed | 7 | at 1.000 s: 2 \\| 1 |",
-    ):
-        assert line in page
 
 
 def _trace(seed: int) -> Iterator[str]:

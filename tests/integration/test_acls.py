@@ -8,6 +8,7 @@ custodian, a worker and an analyst.
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -225,12 +226,9 @@ def _analysts(broker: GuardedBroker) -> str:
 
 def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:
     """Notify reads both topics in its own group and keeps its place; nobody takes the other's."""
-    consumer = _subscribed(broker, "notify", "notify")
-    try:
+    with closing(_subscribed(broker, "notify", "notify")) as consumer:
         wait_until("a decision is read", lambda: consumer.poll(timeout_ms=500))
         consumer.commit()
-    finally:
-        consumer.close()
     for name, group in (
         ("notify", "analyst-anna"),
         ("notify", "tocsin-decide"),
@@ -257,12 +255,9 @@ def _subscribed(broker: GuardedBroker, name: str, group: str) -> KafkaConsumer:
 
 def _count(broker: GuardedBroker, topic: str) -> int:
     """Return how many records a topic holds, by who may see everything."""
-    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap)
-    try:
+    with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap)) as consumer:
         place = TopicPartition(topic, 0)
         return int(consumer.end_offsets([place])[place])
-    finally:
-        consumer.close()
 
 
 def _assert_no_more(broker: GuardedBroker) -> None:
@@ -326,8 +321,5 @@ def _send(broker: GuardedBroker, name: str, topic: str) -> None:
 
 def _end(broker: GuardedBroker, name: str, topic: str) -> int:
     """Return how many records a topic holds, by somebody who may ask."""
-    consumer = KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)
-    try:
+    with closing(KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)) as consumer:
         return sum(consumer.end_offsets([TopicPartition(topic, 0)]).values())
-    finally:
-        consumer.close()

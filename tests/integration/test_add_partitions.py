@@ -74,9 +74,7 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
     broker: Broker, postgres: Postgres, tmp_path: Path
 ) -> None:
     """Windows across are denied and cost nothing; every other one is counted as it should be."""
-    scenario = Scenario(broker, tmp_path, ledger=postgres.new_database(), log_check_s=1)
-    try:
-        scenario.create_topics()
+    with Scenario(broker, tmp_path, ledger=postgres.new_database(), log_check_s=1) as scenario:
         scenario.start_worker()
         scenario.start_worker()
         wait_until("a window is decided", lambda: scenario.done("decision"))
@@ -103,8 +101,6 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
         wait_until("the last decision has left", lambda: last_ms in scenario.decided())
         assert all(scenario.workers[at].alive for at in (2, 3)), scenario.workers[2].text()
         assert "nothing to do" not in grow(scenario).stdout  # it says again what it did
-    finally:
-        scenario.stop()
     _check(scenario, last_ms, done.stdout)
 
 

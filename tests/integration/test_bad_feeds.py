@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,16 +59,12 @@ def running(
         )
         for name in _STARTS
     }
-    try:
+    with ExitStack() as stack:
         for scenario in scenarios.values():
-            scenario.create_topics()
-            scenario.start_worker()
+            stack.enter_context(scenario).start_worker()
         for name, scenario in scenarios.items():
             wait_until(f"{name}: a worker counts", lambda s=scenario: s.done("partial"))
         yield scenarios
-    finally:
-        for scenario in scenarios.values():
-            scenario.stop()
 
 
 def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -> None:
@@ -185,12 +182,11 @@ def _set(broker: Broker, topic: str, key: str, value: str) -> None:
 
 def _produce_dated(scenario: Scenario, offsets_ms: tuple[int, ...]) -> None:
     """Send good events of now in records that claim other append times."""
-    producer = KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
-    try:
+    with closing(
+        KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
+    ) as producer:
         for number in range(40):
             key, value = event_of(f"q{number}", "lab")
             dated_ms = time_ms() + offsets_ms[number % len(offsets_ms)]
             producer.send(scenario.topic, key=key.encode(), value=value, timestamp_ms=dated_ms)
         producer.flush()
-    finally:
-        producer.close()

@@ -111,9 +111,6 @@ def _output(*arguments: str | Path) -> list[str]:
 
 def _published(path: Path) -> int:
     """Return how many decisions have left."""
-    ledger = open_ledger(load(path, environ={}))
-    try:
+    with open_ledger(load(path, environ={})) as ledger:
         queries = ledger.reports.status().queries.values()
         return sum(query.decided - query.unpublished for query in queries)
-    finally:
-        ledger.close()

@@ -227,12 +227,6 @@ def test_what_shows_no_decision_is_refused(tmp_path: Path, text: str) -> None:
     tocsin("run", path, "--replay", events(tmp_path), code=2)
 
 
-def test_without_kafka_the_command_says_what_to_give(tmp_path: Path) -> None:
-    """A ledger of replays is put right from what they printed."""
-    told = tocsin("ledger", _configured(tmp_path), "reconcile", code=2)
-    assert "--published FILE.jsonl" in told.stderr
-
-
 _MOUNTED = """
 mount -t tmpfs none "$1" && touch "$1/ledger.db" && mount --bind "$1/ledger.db" "$2" && shift 2
 exec "$@"

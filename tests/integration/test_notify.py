@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -211,17 +212,13 @@ PLACES = [TopicPartition(f"notify.{what}", 0) for what in ("alarms", "decisions"
 
 def _committed(broker: Broker) -> list[int | None]:
     """Return how far the group of the process has come."""
-    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id="analyst-notify")
-    try:
+    with closing(
+        KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id="analyst-notify")
+    ) as consumer:
         return [consumer.committed(place) for place in PLACES]
-    finally:
-        consumer.close()
 
 
 def _ends(broker: Broker) -> list[int]:
-    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap)
-    try:
+    with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap)) as consumer:
         ends = consumer.end_offsets(PLACES)
         return [ends[place] for place in PLACES]
-    finally:
-        consumer.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -51,16 +51,12 @@ def running(
         )
         for name, timeout in timeouts.items()
     }
-    try:
+    with ExitStack() as stack:
         for scenario in scenarios.values():
-            scenario.create_topics()
-            scenario.start_worker()
+            stack.enter_context(scenario).start_worker()
         for name, scenario in scenarios.items():
             wait_until(f"{name}: a window is decided", lambda s=scenario: s.done("decision"))
         yield scenarios
-    finally:
-        for scenario in scenarios.values():
-            scenario.stop()
 
 
 def test_a_partition_that_hangs_costs_windows_but_no_budget(

@@ -150,19 +150,14 @@ def test_an_event_of_the_protected_feed_changes_no_reference(
     assert {partition for _, partition, _ in without} == {0, REFERENCE_PARTITIONS}
 
 
-def test_commands_know_the_reference_feed(tmp_path: Path) -> None:
-    """Check notes its clock, plan prices the alarm as ever, and a replay asks for both files."""
+def test_a_replay_asks_for_both_files(tmp_path: Path) -> None:
+    """That of the reference, too, each by the name of its feed."""
     path = watching_a_feed(tmp_path, SUM)
-    checked = tocsin("check", path, code=0)
-    assert "references that are late in `forecast` count as 0" in checked.stderr
-    tocsin("plan", path, code=0)
     own = visits(tmp_path, HOURS)
     unnamed = tocsin("run", path, "--replay", own)
     assert "write FEED=PATH with one of: badges, forecast" in unnamed.stderr
     alone = tocsin("run", path, "--replay", f"badges={own}")
     assert "no file is given for feed 'forecast'" in alone.stderr
-    simulated = tocsin("simulate", path, "--replay", f"badges={own}", "--runs", "1")
-    assert "crowd: the band of a decider has no mechanism" in simulated.stderr
 
 
 @pytest.mark.integration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,9 +46,9 @@ def test_layouts_and_the_embedded_shell_count_alike(
         )
         for partitions, workers in _LAYOUTS
     }
-    for scenario in scenarios.values():
-        scenario.create_topics()
-    try:
+    with ExitStack() as stack:
+        for scenario in scenarios.values():
+            stack.enter_context(scenario)
         for (_, workers), scenario in scenarios.items():
             for _ in range(workers):
                 scenario.start_worker()
@@ -60,9 +61,6 @@ def test_layouts_and_the_embedded_shell_count_alike(
                 f"windows of layout {layout} are counted",
                 lambda s=scenario: set(starts_ms) <= _counted(s),
             )
-    finally:
-        for scenario in scenarios.values():
-            scenario.stop()
 
     counts = {}
     for (partitions, workers), scenario in scenarios.items():

@@ -71,12 +71,3 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     assert kept > plain
     assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", free).stdout
     check(bounded)
-
-
-def test_with_and_without_a_bound_are_two_registrations(tmp_path: Path) -> None:
-    """Other terms are another fingerprint: no run goes on with a threshold drawn for others."""
-    prints = {
-        load(written(tmp_path, limit), environ={}).by_name["crowd"].fingerprint
-        for limit in (None, 0.06, 0.07)
-    }
-    assert len(prints) == 3

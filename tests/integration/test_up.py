@@ -190,7 +190,6 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
         _assert_an_analyst_reaches_nothing_else(stack)
         _assert_the_page_is_right(stack)
         _assert_the_ledgers_role_is_no_superuser(stack)
-        print("processor seconds:", _seconds(stack))
     finally:
         pids = stack.processes().values()
         ended = make("down", *where)
@@ -276,13 +275,3 @@ def _assert_the_ledgers_role_is_no_superuser(stack: Stack) -> None:
         assert connection.execute("SHOW is_superuser").fetchone() == ("off",)
     with pytest.raises(psycopg.OperationalError, match="authentication failed"):
         psycopg.connect(**login, user="postgres")
-
-
-def _seconds(stack: Stack) -> dict[str, float]:
-    """Return what each process has used up of a processor."""
-    tick_s = 1 / os.sysconf("SC_CLK_TCK")
-    found = {}
-    for name, pid in stack.processes().items():
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        found[name] = round(sum(map(int, fields[11:15])) * tick_s, 1)
-    return found

@@ -7,6 +7,7 @@ import random
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,9 +65,9 @@ def test_replayed_history_counts_like_the_embedded_shell(
         )
         for codec in ("json", "arrow")
     }
-    try:
+    with ExitStack() as stack:
         for scenario in by_codec.values():
-            scenario.create_topics()
+            stack.enter_context(scenario)
         plain, arrow = by_codec["json"], by_codec["arrow"]
         assert replay(arrow.alarms(), "badges", [events]) == len(good)
         arrow.start_worker()
@@ -91,9 +92,6 @@ def test_replayed_history_counts_like_the_embedded_shell(
                 lambda s=scenario: set(_STARTS_MS) <= s.windows("decision"),
             )
         time.sleep(1.5)  # whatever lies beyond the history would be decided by now
-    finally:
-        for scenario in by_codec.values():
-            scenario.stop()
 
     expected = _embedded(plain, events, monkeypatch)
     assert sorted(expected) == list(_STARTS_MS)
@@ -130,8 +128,9 @@ def _write_events(path: Path) -> set[str]:
 
 def _forge_marks(scenario: Scenario) -> None:
     """Write marks of another key, and authentic ones of another partition, that end everything."""
-    producer = KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
-    try:
+    with closing(
+        KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
+    ) as producer:
         for partition in range(scenario.partitions):
             mine = Mark("badges", _UNTIL_MS + 3_600_000, partition, 1_000)
             others = Mark("badges", _UNTIL_MS + 3_600_000, 1 - partition, 1_000)
@@ -139,8 +138,6 @@ def _forge_marks(scenario: Scenario) -> None:
                 value, headers = encode_mark(mark, key)
                 producer.send(scenario.topic, value, headers=headers, partition=partition)
         producer.flush()
-    finally:
-        producer.close()
 
 
 def _replay_and_die(scenario: Scenario, events: Path) -> None:

@@ -129,12 +129,16 @@ def at_once(plan: SvtPlan, questions: int | None = None) -> Run:
     return run_of(once, ring=lambda step: 1 - (1 - run.ring(step)) ** times)
 
 
+def moved(steps: Sequence[int], moves: Sequence[int]) -> Steps:
+    """Return the step counts of a neighbour."""
+    return tuple(map(sum, zip(steps, moves, strict=True)))
+
+
 def run_loss(plan: SvtPlan, moves: Sequence[int], most: int = 3) -> float:
     """Return the largest loss of a run of questions whose scores a neighbour moves so."""
     run, found = run_of(plan), 0.0
     for scores in product(range(-plan.correction - most, most), repeat=len(moves)):
-        moved = tuple(score + move for score, move in zip(scores, moves, strict=True))
-        found = max(found, excess(law(run, scores), law(run, moved)))
+        found = max(found, excess(law(run, scores), law(run, moved(scores, moves))))
     return found
 
 

@@ -91,6 +91,11 @@ def forgetting(path):
     return moved(path, (looks[a:b] for a in looks for b in range(a + 1, len(path) + 1)))
 
 
+def kept(step):
+    """Return what the next look goes on with."""
+    return StoredRun("", "", (), 1, 1, step.after.left, 0, 0, 0, step.after.state)
+
+
 def steps_of(early, path):
     """Return the statistics of every look that give all cells a path's step counts."""
     test = early.condition.test(early.condition.formula.literals[0])
@@ -202,8 +207,7 @@ def first_rings(early, path, noise):
         step = early.go_on(statistics, before, noise, window=look)
         assert not (first[step.fired] >= 0).any()  # once per window
         first[step.fired] = look
-        after = step.after
-        before = StoredRun("", "", (), 1, 1, after.left, 0, 0, 0, after.state)
+        before = kept(step)
     return first
 
 

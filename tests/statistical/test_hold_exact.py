@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from accountant.costs.levels import level_costs
-from accountant.costs.runs import StoredRun
 from operators.base import Promise
 from operators.noise.source import KeyedNoise
 from operators.registry import create
@@ -27,8 +26,8 @@ from operators.single.tslm import Tslm
 from operators.svt import RunState
 from tests.statistical.chain_law import ladder_law
 from tests.statistical.enumeration import ints
-from tests.statistical.svt_law import run_of, terms
-from tests.statistical.test_early_exact import first_look, plan
+from tests.statistical.svt_law import moved, run_of, terms
+from tests.statistical.test_early_exact import first_look, kept, plan
 from tests.support.exact import losses
 from tests.support.exact import transcripts as enumerated
 from tests.support.formulas import BETA
@@ -105,14 +104,9 @@ def excess(law, held, wall=math.inf):
     """Return by how much the worst transcript loses more than its cost, and the largest loss."""
     one = cache(law)
     told = cache(lambda counts: transcripts(one, counts, held, wall))
-    pairs = [(here, plus(here, moves)) for here in COUNTS for moves in MOVES]
+    pairs = [(here, moved(here, moves)) for here in COUNTS for moves in MOVES]
     lost = [each for pair in pairs for each in losses(*map(told, pair))]
     return max(loss - spent(said) for said, loss in lost), max(loss for _, loss in lost)
-
-
-def plus(counts, moves):
-    """Return step counts with a person more in some windows."""
-    return tuple(map(sum, zip(counts, moves, strict=True)))
 
 
 @pytest.mark.parametrize("law", [tslm, ppwlm])
@@ -170,8 +164,8 @@ def test_a_run_asks_nobody_who_is_held():
     """Two cells, three windows, one threshold: loss at most opening and alarms; the twin more."""
     for quiet in (False, True):
         told = cache(partial(law_of_run, quiet=quiet))
-        around = [plus((-1,) * 6, steps) for steps in RUNS]
-        pairs = ((steps, plus(steps, moves)) for steps, moves in product(around, RUNS))
+        around = [moved((-1,) * 6, steps) for steps in RUNS]
+        pairs = ((steps, moved(steps, moves)) for steps, moves in product(around, RUNS))
         lost = [each for pair in pairs for each in losses(*map(told, pair))]
         over = max(loss - RUN.charge(said) for said, loss in lost)
         assert over == math.inf if quiet else over < 1e-9
@@ -272,7 +266,6 @@ def test_a_window_held_from_one_step_on_is_read_no_more(mechanism):
         for look, mask in enumerate((HELD_CELLS, HELD_CELLS, ~HELD_CELLS & False)):
             step = early.go_on(counted(held), before, noise, window=look, held=mask)
             assert not step.fired[HELD_CELLS].any()
-            after = step.after
-            before = StoredRun("", "", (), 1, 1, after.left, 0, 0, 0, after.state)
-        found.add(after.state)
+            before = kept(step)
+        found.add(before.state)
     assert len(found) == 1

@@ -28,6 +28,7 @@ from tests.statistical.chain_law import (
     worst_walk,
 )
 from tests.statistical.enumeration import ints
+from tests.statistical.svt_law import moved
 from tests.support.formulas import BETA
 
 COARSE = Grid(first=Fraction(1, 6))
@@ -239,7 +240,7 @@ def excess_loss(of, rule, cells, charged):
     worst = -math.inf
     for others in product((-3, -1, 0), repeat=cells - 1):
         for moves in product((0, 1), repeat=cells - 1) if cells < 3 else [(0, 0)]:
-            beside = tuple(map(sum, zip(others, moves, strict=True)))
+            beside = moved(others, moves)
             paid = charged.reshape(6, *[1] * (cells - 1)) + any(moves) * charged
             for s in STATISTICS[:-1]:
                 one, other = outcomes(of, rule, (s, *others)), outcomes(of, rule, (s + 1, *beside))

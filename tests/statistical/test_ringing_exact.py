@@ -51,6 +51,7 @@ from tests.support.formulas import BETA
 
 STEPS = np.arange(-9, 6)
 CLOSE = 1e-9
+ABOVE = IntegerTest(Comparison.GT, ints([20]), 1)
 GRIDS = {
     "four levels": (Grid(first=Fraction(1, 6)), 3, BETA, BETA),
     "ten levels": (Grid(first=Fraction(1, 6), refinement=3), 3, BETA, BETA),
@@ -106,8 +107,7 @@ def test_broken_twins_of_the_recursion_are_caught(monkeypatch):
 
 def test_rates_far_apart_lose_no_digits():
     """A first level of 1e-5, whose noise spans millions, keeps the law's symmetries to 1e-9."""
-    test = IntegerTest(Comparison.GT, ints([20]), 1)
-    of = Dppwlm.planned(test, Promise(BETA, 9)).ladder
+    of = Dppwlm.planned(ABOVE, Promise(BETA, 9)).ladder
     chances = of.chances(np.arange(-60, 60))
     assert (np.diff(chances) > -CLOSE).all()
     assert of.chances(np.array([-(10**7), 10**7])) == pytest.approx([0, 1], abs=1e-9)
@@ -118,8 +118,7 @@ def test_rates_far_apart_lose_no_digits():
 
 def test_the_choice_of_levels_moves_a_law_little():
     """As the proof's page says of the case of the guide: by 0.022 at most."""
-    test = IntegerTest(Comparison.GT, ints([20]), 1)
-    of = Dppwlm.planned(test, Promise(BETA, 9)).ladder
+    of = Dppwlm.planned(ABOVE, Promise(BETA, 9)).ladder
     last = len(of.units) - 1
     widest = 0.0
     for step in (-21, -16, -13, -5, -3, 0, 8):
@@ -137,9 +136,8 @@ def test_the_choice_of_levels_moves_a_law_little():
 def test_the_law_is_that_of_draws():
     """Windows of one cell, decided by the real mechanisms, ring as often as said."""
     noise, runs, steps = KeyedNoise(b"ringing" * 5), 20_000, (-16, -11, -8, -5, 0)
-    test = IntegerTest(Comparison.GT, ints([20]), 1)
     for planned in (Ppwlm, Dppwlm):
-        operator = planned.planned(test, Promise(BETA, 9))
+        operator = planned.planned(ABOVE, Promise(BETA, 9))
         levels = range(len(operator.ladder.units) - 1)
         none = np.zeros(len(levels) + 1, int)
         for value in (-500, -3, 0, 40):  # a cell alone goes on to the next level
@@ -170,7 +168,7 @@ def test_one_comparison_rings_by_its_table():
         whole = [operator.law(pair) for pair in both.T]
         law = np.array([each[cell] for each in whole]) / ONE
         assert single.chances(cell, statistics[np.newaxis]) == pytest.approx(law, abs=1e-15)
-    nlm = Nlm.planned(IntegerTest(Comparison.GT, ints([20]), 1), Promise(BETA, 9))
+    nlm = Nlm.planned(ABOVE, Promise(BETA, 9))
     at = np.arange(-400, 401)
     masses = laplace(float(nlm.plan.epsilon), at)
     summed = [float(masses[at >= -step].sum()) for step in STEPS.tolist()]

@@ -83,11 +83,6 @@ def worst(pairs):
     return found
 
 
-def neighbours(found):
-    """Yield what lies one step apart."""
-    return pairwise(found)
-
-
 def odds(operator):
     """Return exp(epsilon), rounded down."""
     return Fraction(1 << 300, exp_neg_bounds(operator.plan.epsilon, 300)[1])
@@ -106,7 +101,7 @@ def test_no_set_of_outcomes_is_likelier_by_more_than_the_price(sensitivity, leve
     for steps in reach(operator):
         found = law(operator, steps)
         assert min(map(min, found)) > 0
-        ratio = worst(neighbours(found))
+        ratio = worst(pairwise(found))
         assert ratio <= odds(operator)
 
 
@@ -163,7 +158,7 @@ def test_coins_of_their_own_are_caught():
     found = [
         ((ONE - w) * (ONE - c), w * (ONE - c), (ONE - w) * c, w * c) for w, c in cuts.T.tolist()
     ]
-    ratio = worst(neighbours(found))
+    ratio = worst(pairwise(found))
     assert ratio is None or ratio > odds(operator) ** Fraction(3, 2)
     assert max(one[2] for one in found) > ONE * ONE // 20
 
@@ -172,7 +167,7 @@ def test_rounding_without_spare_units_is_caught(monkeypatch):
     """An outcome that rounding leaves nothing of on one side has no bounded loss."""
     monkeypatch.setattr(severity, "_SPARE", 0)
     operator = planned(1, LEVELS[1][1])
-    assert worst(neighbours(law(operator, reach(operator)[0]))) is None
+    assert worst(pairwise(law(operator, reach(operator)[0]))) is None
 
 
 def test_levels_off_the_grid_are_caught():

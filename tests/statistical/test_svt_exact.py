@@ -14,15 +14,11 @@ from tests.statistical.svt_law import (
     exponential,
     geometric,
     law,
+    moved,
     run_of,
     terms,
 )
 from tests.support.exact import excess, losses
-
-
-def moved(steps, moves):
-    """Return the step counts of a neighbour."""
-    return tuple(map(sum, zip(steps, moves, strict=True)))
 
 
 def moves_of(cells, *, monotone):

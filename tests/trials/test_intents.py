@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 _SHORT = [name for at, name in enumerate(INTENTS) if at % 4 == 3 or "base" in name]
 
 
-def test_there_are_forty() -> None:
-    """Ten of them impossible."""
-    assert len(INTENTS) == 40
-    assert sum(one.possible is False for one in INTENTS.values()) == 10
-
-
 @pytest.mark.parametrize("name", _SHORT)
 def test_every_answer_keeps_what_was_stated(name: str, tmp_path: Path) -> None:
     """By the plan of the locked file and the exact law of its mechanism."""

@@ -238,13 +238,9 @@ class Stage:
         wanted = (map(int, word.split(":")) for word in words)
         assert status_of(self.ledger).periods == dict(wanted)
 
-    def pending(self, count):
-        """Say how many windows wait for an answer."""
-        assert status_of(self.ledger).pending == int(count)
-
-    def reservations(self, count):
-        """Say how many windows are granted and have not ended."""
-        assert status_of(self.ledger).reservations == int(count)
+    def shows(self, what, number):
+        """Say ``pending`` or granted windows, or how far archives reach, as a budget shows it."""
+        assert getattr(status_of(self.ledger), what) == int(number)
 
     def change(self, name, start_ms, **of):
         """Accept another configuration of a series, from an instant on."""
@@ -346,10 +342,6 @@ class Stage:
         rows = moved(self.ledger, int(before_ms), self.ledger.heads.now())
         assert sum(row.kind == Ended.kind for row in rows) == int(windows)
         assert not moved(self.ledger, int(before_ms), "again")
-
-    def archived(self, until_ms):
-        """Say how far archives reach."""
-        assert status_of(self.ledger).archived_ms == int(until_ms)
 
     def count(
         self,

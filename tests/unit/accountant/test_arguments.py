@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -121,44 +122,39 @@ WINDOW = WindowKey(20, "b", 10)
 COST = UniformCost(7, 1)
 
 
-def case(call, /, **arguments):
-    """Return a call that works, with all its arguments by name."""
-    return call, arguments
-
-
-TABLE = [
-    case(Aim, max_fnr=RATE, tolerances=(9,), max_fpr=RATE),
-    case(Band, references=np.array([1]), decider=TIGHT),
-    case(Condition, formula=CONDITION.formula, atoms={"a": ATOM}, sensitivities=(1,)),
-    case(Condition.single, test=TEST),
-    case(CONDITION.truth, statistics=COUNTS),
-    case(Formula.parse, text="a AND b"),
-    case(IntegerTest, comparison=Comparison.GE, thresholds=np.array([1]), sensitivity=1),
-    case(TEST.truth, statistics=COUNTS[0]),
-    case(TEST.quantise, statistics=COUNTS[0]),
-    case(TEST.steps, tolerance=9),
-    case(Promise, max_fnr=RATE, tolerance=9, max_fpr=RATE),
-    case(SeededSource, seed=1),
-    case(NOISE.bernoulli, thresholds=np.zeros(2, dtype=np.uint64)),
-    case(NOISE.certified, p=CertifiedProbability.exp_neg(HALF), n=2),
-    case(NOISE.discrete_laplace, t=HALF, n=2),
-    case(NOISE.geometric, t=HALF, n=2),
-    case(NOISE.uint64, n=2),
-    case(SvtPlan, open_units=5, alarm_units=5, alarms=2),
-    case(SvtPlan.of_budget, units=3 * 10**12, alarms=2),
-    case(ThresholdAtom, statistic=0, thresholds=np.array([1])),
-    case(Tslm.planned, test=TEST, promise=PROMISE),
-    case(Tslm.planned(TEST, PROMISE).decide, statistics=COUNTS[0], noise=NOISE),
-    case(Nlm.planned, test=TEST, promise=PROMISE),
-    case(Ppwlm.planned, test=TEST, promise=PROMISE),
-    case(score_of, condition=CONDITION, tolerances=(9,)),
-    case(Probe.planned, condition=CONDITION, aim=TWO_PHASES, fresh=HALF),
-    case(ProbeEnt.planned, condition=CONDITION, aim=TWO_PHASES),
-    case(Svt.planned, condition=CONDITION, aim=AIM),
-    case(create, mechanism="tslm", condition=CONDITION, aim=AIM),
-    case(price, mechanism="tslm", condition=CONDITION, aim=AIM),
-    case(exp_neg_bounds, t=HALF, bits=64),
-    case(
+TABLE = [  # calls that work, with all their arguments by name
+    partial(Aim, max_fnr=RATE, tolerances=(9,), max_fpr=RATE),
+    partial(Band, references=np.array([1]), decider=TIGHT),
+    partial(Condition, formula=CONDITION.formula, atoms={"a": ATOM}, sensitivities=(1,)),
+    partial(Condition.single, test=TEST),
+    partial(CONDITION.truth, statistics=COUNTS),
+    partial(Formula.parse, text="a AND b"),
+    partial(IntegerTest, comparison=Comparison.GE, thresholds=np.array([1]), sensitivity=1),
+    partial(TEST.truth, statistics=COUNTS[0]),
+    partial(TEST.quantise, statistics=COUNTS[0]),
+    partial(TEST.steps, tolerance=9),
+    partial(Promise, max_fnr=RATE, tolerance=9, max_fpr=RATE),
+    partial(SeededSource, seed=1),
+    partial(NOISE.bernoulli, thresholds=np.zeros(2, dtype=np.uint64)),
+    partial(NOISE.certified, p=CertifiedProbability.exp_neg(HALF), n=2),
+    partial(NOISE.discrete_laplace, t=HALF, n=2),
+    partial(NOISE.geometric, t=HALF, n=2),
+    partial(NOISE.uint64, n=2),
+    partial(SvtPlan, open_units=5, alarm_units=5, alarms=2),
+    partial(SvtPlan.of_budget, units=3 * 10**12, alarms=2),
+    partial(ThresholdAtom, statistic=0, thresholds=np.array([1])),
+    partial(Tslm.planned, test=TEST, promise=PROMISE),
+    partial(Tslm.planned(TEST, PROMISE).decide, statistics=COUNTS[0], noise=NOISE),
+    partial(Nlm.planned, test=TEST, promise=PROMISE),
+    partial(Ppwlm.planned, test=TEST, promise=PROMISE),
+    partial(score_of, condition=CONDITION, tolerances=(9,)),
+    partial(Probe.planned, condition=CONDITION, aim=TWO_PHASES, fresh=HALF),
+    partial(ProbeEnt.planned, condition=CONDITION, aim=TWO_PHASES),
+    partial(Svt.planned, condition=CONDITION, aim=AIM),
+    partial(create, mechanism="tslm", condition=CONDITION, aim=AIM),
+    partial(price, mechanism="tslm", condition=CONDITION, aim=AIM),
+    partial(exp_neg_bounds, t=HALF, bits=64),
+    partial(
         svt_correction,
         query_noise=Exponential(1),
         threshold_noise=Laplace(2),
@@ -166,81 +162,81 @@ TABLE = [
         tolerance=1,
         method="analytic",
     ),
-    case(theoretical_limit, steps=19, alpha=RATE, beta=RATE),
-    case(accuracy, plan=PLAN, negatives=20, beta=0.05),
-    case(ask, plan=PLAN, state=RUN, steps=np.array([-9, 9]), noise=NOISE, window=0),
-    case(integer_correction, plan=PLAN, negatives=20),
-    case(open_run, plan=PLAN, noise=NOISE),
-    case(optimal_split, alarms=2, monotone=True, noise="exp"),
-    case(Exponential, scale=1.0),
-    case(RunState.from_bytes, stored=RUN.to_bytes()),
-    case(Count, events=1),
-    case(Sum, low=0, high=9, events=1),
-    case(Quantile, share=HALF, domain=range(9), events=1),
-    case(Average, low=0, high=9, events=1, scale=10),
-    case(Relative, share=HALF),
-    case(half_widths, tau=5, references=np.array([205, 205])),
-    case(choose, kind=Count(), epsilon=HALF, tau=50, delta=RATE),
-    case(planned, name="tight", kind=Count(), epsilon=HALF, tau=50),
-    case(tau_min, name="tight", kind=Count(), epsilon=HALF, delta=RATE),
-    case(units_min, epsilon=HALF, delta=RATE, kind=Quantile(HALF, range(9))),
-    case(exponential_threshold, epsilon=HALF, delta=RATE),
-    case(TIGHT.decide, statistics=COUNTS, references=np.array([205, 205]), noise=NOISE),
-    case(PaneQuestion, test=TEST, promise=PROMISE, panes=4, step=1, looks=2),
-    case(Panes.planned, questions=[QUESTION], tree=Tree(branching=2, levels=2)),
-    case(PANES.release, statistics=COUNTS, noise=NOISE),
-    case(PANES.decide, question=0, noisy=COUNTS),
-    case(PANES.chances, question=0, steps=COUNTS[0]),
-    case(PANES.errors, question=0),
-    case(LaplaceSum, rate=HALF, terms=4),
-    case(SUM.tail, at=4),
-    case(SUM.tails, at=COUNTS[0]),
-    case(LaplaceWalk, rate=HALF, terms=4),
-    case(WALK.tail, at=4),
-    case(WALK.tails, at=COUNTS[0]),
-    case(Tree, branching=2, levels=2),
-    case(Tree(2, 2).cover, first=0, panes=4),
-    case(Tree(2, 2).most_nodes, panes=4, step=1),
-    case(alternatives, questions=[QUESTION], counted=1, period=4),
-    case(Contribution, predicates_per_window=1, events_per_cell=1),
-    case(LevelCosts.of, units=np.array([1, 2])),
-    case(LevelCosts.uniform, units=1, cells=2),
-    case(LevelCosts.decode, text=LevelCosts.uniform(1, 2).encode()),
-    case(UniformCost, units=1, cells=2),
-    case(WindowKey, end_ms=2, query="b", start_ms=1),
-    case(Charge, key=WINDOW, cost=COST, cells_per_unit=1, periods=(0,)),
-    case(to_loss_units, epsilon=HALF),
-    case(floor_loss_units, epsilon=HALF),
-    case(from_loss_units, units=1),
-    case(min_entropy, epsilons=[0, 1], priors=[1, 2], node_limit=100),
-    case(
+    partial(theoretical_limit, steps=19, alpha=RATE, beta=RATE),
+    partial(accuracy, plan=PLAN, negatives=20, beta=0.05),
+    partial(ask, plan=PLAN, state=RUN, steps=np.array([-9, 9]), noise=NOISE, window=0),
+    partial(integer_correction, plan=PLAN, negatives=20),
+    partial(open_run, plan=PLAN, noise=NOISE),
+    partial(optimal_split, alarms=2, monotone=True, noise="exp"),
+    partial(Exponential, scale=1.0),
+    partial(RunState.from_bytes, stored=RUN.to_bytes()),
+    partial(Count, events=1),
+    partial(Sum, low=0, high=9, events=1),
+    partial(Quantile, share=HALF, domain=range(9), events=1),
+    partial(Average, low=0, high=9, events=1, scale=10),
+    partial(Relative, share=HALF),
+    partial(half_widths, tau=5, references=np.array([205, 205])),
+    partial(choose, kind=Count(), epsilon=HALF, tau=50, delta=RATE),
+    partial(planned, name="tight", kind=Count(), epsilon=HALF, tau=50),
+    partial(tau_min, name="tight", kind=Count(), epsilon=HALF, delta=RATE),
+    partial(units_min, epsilon=HALF, delta=RATE, kind=Quantile(HALF, range(9))),
+    partial(exponential_threshold, epsilon=HALF, delta=RATE),
+    partial(TIGHT.decide, statistics=COUNTS, references=np.array([205, 205]), noise=NOISE),
+    partial(PaneQuestion, test=TEST, promise=PROMISE, panes=4, step=1, looks=2),
+    partial(Panes.planned, questions=[QUESTION], tree=Tree(branching=2, levels=2)),
+    partial(PANES.release, statistics=COUNTS, noise=NOISE),
+    partial(PANES.decide, question=0, noisy=COUNTS),
+    partial(PANES.chances, question=0, steps=COUNTS[0]),
+    partial(PANES.errors, question=0),
+    partial(LaplaceSum, rate=HALF, terms=4),
+    partial(SUM.tail, at=4),
+    partial(SUM.tails, at=COUNTS[0]),
+    partial(LaplaceWalk, rate=HALF, terms=4),
+    partial(WALK.tail, at=4),
+    partial(WALK.tails, at=COUNTS[0]),
+    partial(Tree, branching=2, levels=2),
+    partial(Tree(2, 2).cover, first=0, panes=4),
+    partial(Tree(2, 2).most_nodes, panes=4, step=1),
+    partial(alternatives, questions=[QUESTION], counted=1, period=4),
+    partial(Contribution, predicates_per_window=1, events_per_cell=1),
+    partial(LevelCosts.of, units=np.array([1, 2])),
+    partial(LevelCosts.uniform, units=1, cells=2),
+    partial(LevelCosts.decode, text=LevelCosts.uniform(1, 2).encode()),
+    partial(UniformCost, units=1, cells=2),
+    partial(WindowKey, end_ms=2, query="b", start_ms=1),
+    partial(Charge, key=WINDOW, cost=COST, cells_per_unit=1, periods=(0,)),
+    partial(to_loss_units, epsilon=HALF),
+    partial(floor_loss_units, epsilon=HALF),
+    partial(from_loss_units, units=1),
+    partial(min_entropy, epsilons=[0, 1], priors=[1, 2], node_limit=100),
+    partial(
         maximum_overlap,
         regions=[Region.where(day={"mon"})],
         weights=[1],
         composition="sum",
     ),
-    case(TradeOff, corners=pure(1).corners),
-    case(TradeOff.of_laws, null=[HALF, HALF], other=[0, 1]),
-    case(pure(1).__call__, alpha=HALF),
-    case(pure(1).at_least, other=pure(2)),
-    case(pure(1).delta, epsilon=0.5),
-    case(pure(1).epsilon, delta=RATE),
-    case(pure(1).divergence, slope=HALF),
-    case(approximate, epsilon=HALF, delta=1e-6),
-    case(pure, epsilon=HALF),
-    case(gaussian, mu=HALF, pieces=8),
-    case(laplace, epsilon=HALF, pieces=8),
-    case(discrete_laplace, rate=HALF, steps=2),
-    case(lower_envelope, curves=[pure(1)]),
-    case(tensor, curves=[pure(1)], pieces=8),
-    case(tensor_power, curve=pure(1), times=2, pieces=8),
-    case(
+    partial(TradeOff, corners=pure(1).corners),
+    partial(TradeOff.of_laws, null=[HALF, HALF], other=[0, 1]),
+    partial(pure(1).__call__, alpha=HALF),
+    partial(pure(1).at_least, other=pure(2)),
+    partial(pure(1).delta, epsilon=0.5),
+    partial(pure(1).epsilon, delta=RATE),
+    partial(pure(1).divergence, slope=HALF),
+    partial(approximate, epsilon=HALF, delta=1e-6),
+    partial(pure, epsilon=HALF),
+    partial(gaussian, mu=HALF, pieces=8),
+    partial(laplace, epsilon=HALF, pieces=8),
+    partial(discrete_laplace, rate=HALF, steps=2),
+    partial(lower_envelope, curves=[pure(1)]),
+    partial(tensor, curves=[pure(1)], pieces=8),
+    partial(tensor_power, curve=pure(1), times=2, pieces=8),
+    partial(
         overlapping,
         regions=[Region.where(day={"mon"})],
         curves=[pure(1)],
         pieces=8,
     ),
-    case(
+    partial(
         average_l1_error,
         overlap=maximum_overlap([Region.everything()]),
         queries=1,
@@ -248,18 +244,18 @@ TABLE = [
         noise="laplace",
         weights=[1],
     ),
-    case(worst_row, charges=[], node_limit=100),
-    case(rounded_normal, mu=HALF, n=2, noise=NOISE),
-    case(
+    partial(worst_row, charges=[], node_limit=100),
+    partial(rounded_normal, mu=HALF, n=2, noise=NOISE),
+    partial(
         create("decider", CONDITION, AIM, band=BAND).decide,
         statistics=COUNTS,
         noise=NOISE,
     ),
 ]
-CALLS = {call.__qualname__: (call, arguments) for call, arguments in TABLE} | {
-    "Dppwlm.planned": case(Dppwlm.planned, test=TEST, promise=PROMISE),
+CALLS = {call.func.__qualname__: call for call in TABLE} | {
+    "Dppwlm.planned": partial(Dppwlm.planned, test=TEST, promise=PROMISE),
     **{
-        f"decide: {name}": case(
+        f"decide: {name}": partial(
             create(name, CONDITION, TWO_PHASES, experimental=True).decide,
             statistics=COUNTS,
             noise=NOISE,
@@ -287,19 +283,17 @@ WRONG = {
 @pytest.mark.parametrize("call", CALLS)
 def test_the_calls_of_the_table_work(call):
     """Otherwise a refusal would say nothing."""
-    called, arguments = CALLS[call]
-    called(**arguments)
+    CALLS[call]()
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_bad_argument_is_refused_in_a_sentence(call, wrong):
     """Whichever argument it is: taken, or refused with the project's own error and a remedy."""
-    called, arguments = CALLS[call]
-    for name in arguments:
+    for name in CALLS[call].keywords:
         said, hint = "", "where it is taken"
         try:
-            called(**{**arguments, name: WRONG[wrong]})
+            CALLS[call](**{name: WRONG[wrong]})
         except TocsinError as error:
             said = error.message
             hint = error.hint or ("" if isinstance(error, ArgumentError) else hint)

@@ -67,19 +67,11 @@ def test_gives_up_at_the_deadline(clock, deadline_s, pauses):
     assert len(clock.pauses_s) == pauses == 98 - outcomes.index(None)
 
 
-def test_other_errors_come_out_at_once(clock):
-    """Only an absent dependency is worth waiting for."""
-    outcomes = [ConfigError("wrong")]
-    with pytest.raises(ConfigError):
-        retrying(lambda: call(outcomes))
-    assert clock.pauses_s == []
-
-
-def test_what_will_not_pass_comes_out_at_once(clock):
-    """The caller may know that waiting does not help."""
-    outcomes = failing(1)
-    with pytest.raises(DependencyError):
-        retrying(lambda: call(outcomes), passing=lambda error: error.message != "away")
+@pytest.mark.parametrize("error", [ConfigError("away"), DependencyError("gone")])
+def test_what_will_not_pass_comes_out_at_once(clock, error):
+    """Only an absent dependency is worth waiting for, and not where the caller knows better."""
+    with pytest.raises(type(error)):
+        retrying(lambda: call([error, None]), passing=lambda error: error.message == "away")
     assert clock.pauses_s == []
 
 

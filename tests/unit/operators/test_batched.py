@@ -21,6 +21,7 @@ from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single import choosing
 from operators.single.batched import DecidesMany, decide_many
+from tests.support.streams import OneByOne
 
 CELLS = 13
 WINDOWS = 40
@@ -81,9 +82,8 @@ class Streams(KeyedNoise):
 
     def discrete_laplace(self, t, n):
         """Draw one by one: a stream's variates don't depend on how many are asked for at once."""
-        stream = self.streams.setdefault(t, KeyedNoise(str(t).encode()))
-        draw = KeyedNoise.discrete_laplace
-        return np.concatenate([np.zeros(0, int), *(draw(stream, t, 1) for _ in range(n))])
+        stream = self.streams.setdefault(t, OneByOne(str(t).encode()))
+        return stream.discrete_laplace(t, n)
 
     def chain(self, own, cells):
         """Draw a gradual noise for all windows, or return that of the window at hand."""

@@ -97,15 +97,6 @@ def test_alarms_of_different_days_share_no_period():
     assert (plan.windows_fit, plan.cells) == (1, 2)
 
 
-def test_kinds_of_periods_belong_together():
-    """Alarms of one budget know of the same kinds of periods."""
-    with pytest.raises(ValueError, match="zip"):
-        plan_budget(
-            [DAILY],
-            [alarm("1", windows_per_period=(1, 2)), alarm("1", windows_per_period=(1,))],
-        )
-
-
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.integers(1, 3), st.integers(0, 4), st.integers(0, 4)),
@@ -244,14 +235,6 @@ def test_a_lifetime_runs_out():
     )
 
 
-def test_each_alarm_shows_its_ratio_to_the_limit():
-    """Epsilon, limit and ratio stand beside each other."""
-    shown = plan_budget([EVENT], [alarm("1.386")]).alarms[0]
-    assert shown.epsilon == Fraction("1.386")
-    assert shown.ratio == pytest.approx(1.386)
-    assert (shown.windows_fit, shown.cells) == (2, 1)
-
-
 def test_free_alarms_never_run_out():
     """An alarm that costs nothing always fits."""
     plan = plan_budget([LIFETIME], [alarm("0")])
@@ -271,11 +254,6 @@ def test_an_unknown_budget_is_refused():
     """Every alarm draws on a budget that exists."""
     with pytest.raises(ValueError, match="no budget"):
         plan_budget([], [alarm("1")])
-
-
-def test_a_budget_without_alarms_fits():
-    """Nothing costs nothing."""
-    assert plan_budget([EVENT, DAILY, LIFETIME], []).fits
 
 
 @pytest.mark.parametrize(

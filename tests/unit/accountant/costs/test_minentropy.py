@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from operator import gt, lt
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,14 +16,6 @@ from hypothesis import strategies as st
 from accountant.costs import vertices
 from accountant.costs.minentropy import NODE_LIMIT, min_entropy, min_entropy_levels
 from tests.support.entropies import bounds, in_decimals, over_counts, over_vertices, term
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Solver = Callable[[Floats], float]
 
 CLOSE = 1e-9
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,11 +15,6 @@ from accountant.costs.minentropy import min_entropy
 from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, in_decimals, over_vertices, term
 from tests.unit.accountant.costs.test_minentropy import narrowed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 
 def weighted_bounds(epsilons, priors):

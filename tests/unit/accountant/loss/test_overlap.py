@@ -68,7 +68,7 @@ def loss_by_hand(charges, span, rows):
 
 
 @pytest.mark.long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(held(), max_size=7), st.integers(0, 25), st.integers(1, 12))
 def test_rows_and_cells_match_brute_force(charges, first, size):
     """The worst row over regions, cells and time is found exactly, anywhere and near a query."""
@@ -81,7 +81,7 @@ def test_rows_and_cells_match_brute_force(charges, first, size):
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(held(), min_size=1, max_size=6), st.integers(0, 6), st.randoms())
 def test_more_charges_never_lose_less(charges, most, random):
     """Dropping a charge never raises the bound, whether or not all sets of regions are named."""

@@ -27,7 +27,7 @@ def region(conditions):
     return Region.of({name: values for name, (values, _) in conditions.items()})
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(REGIONS, REGIONS)
 def test_regions_are_compared_by_their_rows(left, right):
     """Emptiness, overlap, intersection, and text follow from the rows alone."""
@@ -44,7 +44,7 @@ def test_regions_are_compared_by_their_rows(left, right):
         assert both.contains(row) == (at in one & two)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(REGIONS)
 def test_a_region_survives_its_text(conditions):
     """Every canonical text is ASCII and is read back as the same region."""

@@ -14,7 +14,7 @@ from accountant.regions.regions import Elementary, ValueSet, elementary
 from tests.support.valuesets import ALL, SETS, found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SETS)
 def test_set_algebra_is_the_algebra_of_membership(drawn):
     """Points, ranges, complement, union and intersection hold exactly what they should."""
@@ -24,7 +24,7 @@ def test_set_algebra_is_the_algebra_of_membership(drawn):
     assert values.is_everything == (expected == ALL)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SETS, SETS)
 def test_two_sets_are_compared_by_what_they_hold(left, right):
     """Equality, hash and overlap follow from membership alone."""
@@ -36,7 +36,7 @@ def test_two_sets_are_compared_by_what_they_hold(left, right):
     assert ~(~first) == first
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SETS)
 def test_a_set_survives_its_json_data(drawn):
     """What is written is read back as the same set."""
@@ -45,7 +45,7 @@ def test_a_set_survives_its_json_data(drawn):
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(SETS, max_size=5))
 def test_elementary_finds_every_pattern_of_membership(sets):
     """One class per pattern that a value shows, with a witness that shows it."""

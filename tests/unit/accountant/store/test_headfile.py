@@ -15,19 +15,23 @@ from accountant.store.headfile import HeadFile, Noted
 ONE, TWO, THREE = (Noted('i"\nd', f"{number}:00") for number in (1, 2, 3))
 
 
-def test_heads_are_read_as_they_were_added(tmp_path):
+@pytest.fixture
+def file(tmp_path):
+    """A file that is not there yet."""
+    return HeadFile(tmp_path / "heads")
+
+
+def test_heads_are_read_as_they_were_added(file):
     """In their order, by whoever owns the file, and none before the first."""
-    file = HeadFile(tmp_path / "heads")
     assert file.noted() == []
     assert file.add(ONE) < file.add(TWO) < file.add(THREE)
-    assert HeadFile(tmp_path / "heads").noted() == [ONE, TWO, THREE]
+    assert HeadFile(file.path).noted() == [ONE, TWO, THREE]
     assert file.path.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_a_line_that_was_cut_off_is_not_there(tmp_path, cut):
+def test_a_line_that_was_cut_off_is_not_there(file, cut):
     """Whatever is left of it, and the next head does not hang on to it."""
-    file = HeadFile(tmp_path / "heads")
     file.add(ONE)
     size = file.add(TWO)
     os.truncate(file.path, size - cut)
@@ -39,9 +43,8 @@ def test_a_line_that_was_cut_off_is_not_there(tmp_path, cut):
 @pytest.mark.parametrize(
     "line", [b"nonsense", b"[1, 2, 3]", b'["a", "b", "c"]', b"{}", b"7", b"\xff"]
 )
-def test_a_whole_line_that_is_no_head_is_refused(tmp_path, line):
+def test_a_whole_line_that_is_no_head_is_refused(file, line):
     """It says that somebody changed the file: what it said is not known. It can be begun anew."""
-    file = HeadFile(tmp_path / "heads")
     file.path.write_bytes(line + b"\n")
     for read in (file.noted, lambda: file.renew(lambda noted: noted[-1])):
         with pytest.raises(LedgerCorruptError, match="heads has a line that is not the head of a"):
@@ -76,9 +79,8 @@ def test_what_others_add_while_a_file_is_renewed_is_kept(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["heads"]
 
 
-def test_a_renewal_that_is_refused_leaves_the_file(tmp_path):
+def test_a_renewal_that_is_refused_leaves_the_file(file):
     """What was noted stays noted."""
-    file = HeadFile(tmp_path / "heads")
     file.add(ONE)
     file.add(TWO)
 
@@ -103,10 +105,9 @@ def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path):
     assert file.noted() == []
 
 
-def test_heads_are_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
+def test_heads_are_on_the_disk_before_anybody_goes_on(file, monkeypatch):
     """What is written is synced, a new name's folder too, and nothing takes a name before that."""
     done = []
-    file = HeadFile(tmp_path / "heads")
 
     def fsync(number):
         where = Path(f"/proc/self/fd/{number}").readlink()
@@ -120,7 +121,7 @@ def test_heads_are_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(headfile, "sync_directory", lambda path: done.append(f"{path.name}/"))
     monkeypatch.setattr(Path, "rename", renamed)
     one, both = file.add(ONE), file.add(TWO)
-    folder = f"{tmp_path.name}/"
+    folder = f"{file.path.parent.name}/"
     assert done == [f"heads: {one} bytes", folder, f"heads: {both} bytes"]
     done.clear()
     file.renew(lambda noted: noted[0])

@@ -50,6 +50,13 @@ KINDS = [
 ]
 
 
+def refuses(message, call, *arguments, **more):
+    """Ask for what cannot be had: refused with a sentence about the configuration and a hint."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        call(*arguments, **more)
+    assert caught.value.hint
+
+
 def every(kind, tau=6):
     """Plan every decider of an aggregate."""
     return [planned(name, kind, EPSILON, tau) for name in DECIDERS[type(kind)]]
@@ -77,13 +84,16 @@ def test_one_unit_moves_every_statistic_by_its_sensitivity_at_most(
 def test_statistics_are_what_they_say():
     """Counts, sums and caps on either side of a bound, fixed or relative to the reference."""
     values = np.array([1, 5, 5, 9])
-    assert Statistic().total(values, 0) == 4
-    assert Statistic(Weight.SUM).total(values, 0) == 20
-    assert Statistic(Weight.SUM, cap=4).total(values, 0) == 13
-    assert counted_up_to(5, 1).total(values, 0) == 3
-    assert counted_up_to(-1, 1, relative=True).total(values, 6) == 3
-    assert Statistic(Weight.RANK, pivot=2, relative=True).total(values, 6) == 1
-    assert Statistic(Weight.RANK, pivot=4, above=3, not_above=-2).total(values, 0) == 7
+    for statistic, reference, total in (
+        (Statistic(), 0, 4),
+        (Statistic(Weight.SUM), 0, 20),
+        (Statistic(Weight.SUM, cap=4), 0, 13),
+        (counted_up_to(5, 1), 0, 3),
+        (counted_up_to(-1, 1, relative=True), 6, 3),
+        (Statistic(Weight.RANK, pivot=2, relative=True), 6, 1),
+        (Statistic(Weight.RANK, pivot=4, above=3, not_above=-2), 0, 7),
+    ):
+        assert statistic.total(values, reference) == total
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -93,8 +103,8 @@ def test_arrays_of_another_shape_or_type_are_refused(kind):
         rows = len(decider.statistics)
         references = np.array([3, 4])
         fine = np.zeros((rows, 2), int)
-        assert decider.decide(fine, references, KeyedNoise(b"u")).shape == (2,)
-        assert decider.decide(fine, references, KeyedNoise(b"u")).dtype == np.bool_
+        answers = decider.decide(fine, references, KeyedNoise(b"u"))
+        assert (answers.shape, answers.dtype) == ((2,), np.bool_)
         wrong = [
             (np.zeros((rows + 1, 2), int), references),
             (np.zeros((rows, 3), int), references),
@@ -149,27 +159,25 @@ def test_the_charge_is_epsilon_rounded_up(kind):
 )
 def test_plans_that_cannot_be_kept_are_refused(name, kind, epsilon, tau, message):
     """With a sentence about the configuration and a hint."""
-    with pytest.raises(ConfigError, match=message) as caught:
-        planned(name, kind, epsilon, tau)
-    assert caught.value.hint
+    refuses(message, planned, name, kind, epsilon, tau)
 
 
 def test_options_out_of_range_are_refused():
     """Boundary, delta and share have ranges of their own."""
-    for wrong in (Fraction(0), ONE, Fraction(-1, 2), Fraction(1, 1 << 65)):
+    ends = (Fraction(0), ONE)
+    for call, *arguments in (
+        *((TightBand.planned, Count(), EPSILON, 3, wrong) for wrong in ends),
+        (TightBand.planned, Count(), EPSILON, 3, Fraction(-1, 2)),
+        (TightBand.planned, Count(), EPSILON, 3, Fraction(1, 1 << 65)),
+        *((RaceBand.planned, Sum(0, 4), EPSILON, 3, wrong) for wrong in ends),
+        *((PrivateBound, wrong) for wrong in ends),
+        (LaplaceBand.planned, MEDIAN, EPSILON, 3),
+        (HistogramBand.planned, Count(), EPSILON, 3),
+        (ExponentialQuantileBand.planned, Count(), EPSILON, 3),
+        *((choose, Count(), EPSILON, 3, delta) for delta in (Fraction(0), EPSILON)),
+    ):
         with pytest.raises(ConfigError):
-            TightBand.planned(Count(), EPSILON, 3, wrong)
-    for wrong in (Fraction(0), ONE):
-        with pytest.raises(ConfigError):
-            RaceBand.planned(Sum(0, 4), EPSILON, 3, wrong)
-        with pytest.raises(ConfigError):
-            PrivateBound(wrong)
-    for planner in (LaplaceBand, HistogramBand, ExponentialQuantileBand):
-        with pytest.raises(ConfigError):
-            planner.planned(MEDIAN if planner is LaplaceBand else Count(), EPSILON, 3)
-    for delta in (Fraction(0), EPSILON):
-        with pytest.raises(ConfigError):
-            choose(Count(), EPSILON, 3, delta)
+            call(*arguments)
     with pytest.raises(ValueError, match="svt"):
         tau_min("svt", Sum(0, 4), EPSILON, DELTA)
     with pytest.raises(TypeError):
@@ -197,11 +205,8 @@ def test_aggregates_that_make_no_sense_are_refused():
 
 def test_caps_end_at_the_largest_value():
     """Powers of two, then the clip itself."""
-    assert levels_of(Sum(0, 1)) == (1,)
-    assert levels_of(Sum(0, 2)) == (2,)
-    assert levels_of(Sum(0, 3)) == (2, 3)
-    assert levels_of(Sum(0, 16)) == (2, 4, 8, 16)
-    assert levels_of(Sum(0, 17)) == (2, 4, 8, 16, 17)
+    found = [levels_of(Sum(0, high)) for high in (1, 2, 3, 16, 17)]
+    assert found == [(1,), (2,), (2, 3), (2, 4, 8, 16), (2, 4, 8, 16, 17)]
     assert len(levels_of(Sum(0, 2_000_000))) == 21
 
 
@@ -213,10 +218,13 @@ def test_the_correction_is_least(rate, questions):
 
 def test_settling_refines_both_sides():
     """A probability of finitely many bits, and one that starts with 200 zeros."""
-    assert settle(1 << 62, lambda bits: (1 << bits - 1, 1 << bits - 1), KeyedNoise(b"s"))
-    assert not settle(1 << 63, lambda bits: (1 << bits - 1, 1 << bits - 1), KeyedNoise(b"s"))
-    tiny = [settle(0, lambda bits: (0, max(1, 1 << max(0, bits - 200))), KeyedNoise(b"s"))]
-    assert tiny == [False]
+
+    def half(bits):
+        return (1 << bits - 1,) * 2
+
+    assert settle(1 << 62, half, KeyedNoise(b"s"))
+    assert not settle(1 << 63, half, KeyedNoise(b"s"))
+    assert not settle(0, lambda bits: (0, max(1, 1 << max(0, bits - 200))), KeyedNoise(b"s"))
 
 
 def test_auto_takes_the_least_threshold_and_says_why():
@@ -278,9 +286,7 @@ def test_a_promise_about_no_cell_is_refused(kind):
     """Where no aggregate is more than twice the tolerance inside, ringing always is for nothing."""
     promise = Promise(max_fnr=DELTA, tolerance=4)
     for tau in (1, 8):
-        with pytest.raises(ConfigError, match="tolerance is half of tau or more") as caught:
-            TightBand.promised(kind, tau, promise)
-        assert caught.value.hint
+        refuses("tolerance is half of tau or more", TightBand.promised, kind, tau, promise)
     assert TightBand.promised(kind, 9, promise).units > 0
 
 
@@ -289,23 +295,17 @@ def test_epsilons_out_of_range_are_refused(kind):
     """No bare overflow from planning, choosing or thresholds."""
     for epsilon in (Fraction(10**400), Fraction(1, 10**400)):
         for name in DECIDERS[type(kind)]:
-            with pytest.raises(ConfigError, match="epsilon"):
-                planned(name, kind, epsilon, 3)
+            refuses("epsilon", planned, name, kind, epsilon, 3)
             if not isinstance(kind, Quantile) and name != "svt":
-                with pytest.raises(ConfigError, match="epsilon"):
-                    tau_min(name, kind, epsilon, DELTA, largest=2)
-        with pytest.raises(ConfigError, match="epsilon"):
-            choose(kind, epsilon, 3, DELTA)
+                refuses("epsilon", tau_min, name, kind, epsilon, DELTA, largest=2)
+        refuses("epsilon", choose, kind, epsilon, 3, DELTA)
 
 
 def test_a_largest_value_beyond_the_clip_is_refused():
     """Values are clipped: none is larger."""
     for largest in (41, 10**6):
-        with pytest.raises(ConfigError, match="clip") as caught:
-            tau_min("r2t", Sum(0, 40), EPSILON, DELTA, largest=largest)
-        assert caught.value.hint
-        with pytest.raises(ConfigError, match="clip"):
-            choose(Sum(0, 40), EPSILON, 3, DELTA, largest=largest)
+        refuses("clip", tau_min, "r2t", Sum(0, 40), EPSILON, DELTA, largest=largest)
+        refuses("clip", choose, Sum(0, 40), EPSILON, 3, DELTA, largest=largest)
     assert tau_min("r2t", Sum(0, 40), EPSILON, DELTA, largest=40) > 1
 
 
@@ -331,13 +331,10 @@ def test_thresholds_of_small_epsilons_hold(epsilon):
 def test_thresholds_that_no_table_reaches_are_refused():
     """Below some epsilon tight has no threshold, is not chosen by it, and says so."""
     epsilon = Fraction(1, 10**6)
-    with pytest.raises(ConfigError, match="too small for tight") as caught:
-        tau_min("tight", Count(), epsilon, DELTA)
-    assert caught.value.hint
-    with pytest.raises(ConfigError, match="too small for tight"):
-        units_min(epsilon, DELTA, MEDIAN)
-    with pytest.raises(ConfigError, match="too small for tight"):
-        choose(MEDIAN, epsilon, 3, DELTA)
+    says = "too small for tight"
+    refuses(says, tau_min, "tight", Count(), epsilon, DELTA)
+    refuses(says, units_min, epsilon, DELTA, MEDIAN)
+    refuses(says, choose, MEDIAN, epsilon, 3, DELTA)
     assert choose(Count(), epsilon, 10**7, DELTA).decider == "em"
     for kind in (Count(), MEDIAN):
         kept = choose(kind, epsilon, 10**7, DELTA, boundary=DELTA)

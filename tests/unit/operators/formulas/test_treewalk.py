@@ -60,7 +60,7 @@ def test_open_literals_are_those_that_can_change_the_answer(text):
         assert {one for one in formula.literals if marks[one][cell]} == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_open_literals_never_leave_an_answer_undecided(seed):
     """Random formulas, literals repeated: none missing, and none open means settled."""

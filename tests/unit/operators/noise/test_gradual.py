@@ -11,14 +11,6 @@ from operators.noise.source import KeyedNoise
 LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 
 
-@pytest.mark.parametrize("cells", [0, 1, 1000])
-def test_draws_one_chain_per_cell(cells):
-    """Rows are levels from coarse to fine, columns are cells."""
-    drawn = GradualNoise(LEVELS).draw(KeyedNoise(b"shape"), cells)
-    assert drawn.shape == (3, cells)
-    assert drawn.dtype == np.int64
-
-
 def test_a_single_level_is_plain_discrete_laplace():
     """Without a coarser level, nothing else is drawn."""
     drawn = GradualNoise((Fraction(1, 2),)).draw(KeyedNoise(b"one"), 100)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +13,6 @@ from operators import NoiseSource, SeededSource
 from stream.config.loading import load
 from stream.decisions.judge import Judge
 from tests.support.commands import configuration
-from tests.support.tree import ROOT
 
 RATE = Fraction(1, 3)
 
@@ -41,25 +39,6 @@ def test_the_judge_refuses_a_seeded_source(tmp_path):
             Judge(alarms=alarms, ledger=ledger, noise=SeededSource(7), clock_ms=lambda: 0)
         assert "operators.NoiseSource()" in caught.value.hint
         Judge(alarms=alarms, ledger=ledger, noise=NoiseSource(), clock_ms=lambda: 0)
-
-
-def test_a_ledger_takes_no_secrets_from_a_seed(tmp_path):
-    """Its key of hashes would be known to whoever knows the seed."""
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    with pytest.raises(ArgumentError, match="no keys"):
-        Ledger.open(url, clock_ms=lambda: 0, entropy=SeededSource(7).token)
-
-
-def test_nothing_that_runs_makes_a_seeded_source():
-    """No command, worker, replay or simulation names one, and no option leads to it."""
-    for package in ("accountant", "stream"):
-        for file in (ROOT / package).rglob("*.py"):
-            tree = ast.parse(file.read_text(encoding="utf-8"))
-            names = {getattr(node, "id", "") for node in ast.walk(tree)}
-            names |= {getattr(node, "name", "") for node in ast.walk(tree)}
-            assert "SeededSource" not in names, file
-            texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-            assert "--seed" not in texts, file
 
 
 def test_a_seed_is_a_whole_number():

@@ -35,11 +35,6 @@ def test_a_window_is_made_of_the_fewest_nodes(branching, levels):
         assert len(nodes) == fewest(tree, first, first + panes)
 
 
-def test_the_window_that_is_drawn_is_made_as_drawn():
-    """The example of the module."""
-    assert Tree(2, 3).cover(1, 6) == ((0, 1), (1, 1), (1, 2), (0, 6))
-
-
 @pytest.mark.parametrize("step", [1, 2, 6, 9, 30])
 def test_the_most_nodes_are_met_by_some_window(step):
     """Over all windows of the grid, not only the first."""

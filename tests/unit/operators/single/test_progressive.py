@@ -68,13 +68,6 @@ def test_costs_are_levels_of_the_ladder(mechanism):
     assert cost.units(0) < operator.ladder.units[-1] / 2
 
 
-def test_a_single_cell_does_not_jump_to_the_dearest_level():
-    """With one cell every choice leaves the same min-entropy: the coarser level is taken."""
-    operator = Dppwlm.planned(atom(), Promise(BETA, 1))
-    counts = np.zeros(10, int)
-    assert operator.following(0, column(5), counts) == 1
-
-
 def test_walk_skips_levels_that_decide_nobody():
     """Many cells at 500 below: levels whose boundaries are thousands of steps out are passed by."""
     operator = Dppwlm.planned(atom(1000), Promise(BETA, 1))

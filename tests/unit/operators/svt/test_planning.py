@@ -12,10 +12,7 @@ import pytest
 from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
 from operators import (
-    MECHANISMS,
-    RUN_MECHANISMS,
     Svt,
-    create,
     price,
 )
 from operators.svt import (
@@ -149,13 +146,3 @@ def test_what_cannot_be_planned_is_refused():
         price("svt", condition(), replace(aim(), max_fnr=Fraction(1, 2)))
     with pytest.raises(ConfigError, match="the limit is"):
         price("svt", condition(), aim(10**6))
-
-
-def test_registry_knows_runs():
-    """Runs are made and priced by name, without counting as a mechanism of single windows."""
-    assert RUN_MECHANISMS == ("svt",)
-    assert not set(RUN_MECHANISMS) & set(MECHANISMS)
-    made = create("svt", condition(), aim())
-    assert isinstance(made, Svt)
-    assert made.plan == price("svt", condition(), aim())
-    assert made.plan.mechanism == "svt"

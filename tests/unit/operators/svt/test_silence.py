@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain, combinations_with_replacement, pairwise
+from itertools import chain, combinations_with_replacement
 
 import pytest
 
@@ -120,14 +120,3 @@ def test_silence_never_makes_misses_rarer(limit):
     said = f"max_fnr_given_no_alarm, {float(limit):g}, is not larger than max_fnr, 0.05"
     assert caught.value.message == said
     assert caught.value.hint == "write max_fnr_given_no_alarm: 0.1"
-
-
-def test_rates_are_decimals_of_three_digits():
-    """Places go down from 0.999 without a gap."""
-    rates = [silence._rate(at) for at in range(2_000)]
-    assert rates[0] == Fraction(999, 1_000)
-    assert rates[899:901] == [Fraction(1, 10), Fraction(999, 10_000)]
-    assert all(after < before for before, after in pairwise(rates))
-    for rate in (Fraction(1, 20), Fraction(1, 3), Fraction(1, 10**9)):
-        first = silence._place(rate)
-        assert silence._rate(first) <= rate < silence._rate(first - 1)

@@ -7,11 +7,9 @@ import shlex
 import socket
 import sqlite3
 import struct
-import subprocess
 import sys
 import threading
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,10 +21,10 @@ from tests.support.badinputs.files import FILES
 from tests.support.badinputs.shapes import EDITS, GOOD, GOOD_CASES, good_folder
 from tests.support.badinputs.words import WORDS
 from tests.support.commands import tocsin
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.badinputs.shapes import Call, Edit
@@ -79,18 +77,17 @@ def answered(call: Call, folder: Path) -> str:
     return ""
 
 
-def refused(edit: Edit, folder: Path) -> str:
-    """Return what is wrong with the answer to an edited configuration, "" if nothing is."""
+def refused(edit: Edit, good: str, file: Path, *words: str) -> str:
+    """Return what is wrong with the answer to an edited file, "" if nothing is."""
     old, new, place, phrase = edit
-    assert GOOD.count(old) == 1, old
-    text = GOOD.replace(old, new)
-    (folder / "alarms.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
-    result = tocsin("run", "alarms.yaml", "--replay", "badges.jsonl")
+    assert good.count(old) == 1, old
+    file.write_bytes(good.replace(old, new).encode("utf-8", "surrogatepass"))
+    result = tocsin(*words)
     said = " ".join(result.output.split())
-    wanted = f"alarms.yaml:{place}: ", " ".join(phrase.split())
+    wanted = f"{file.name}:{place}: " if place else "", " ".join(phrase.split())
     if result.exit_code != 2 or not all(part in said for part in wanted):
         return f"{new!r}: {result.exit_code}, {wanted} in {said!r}?"
-    if "Traceback" in said or (folder / "ledger.db").exists():
+    if "Traceback" in said or (file.parent / "ledger.db").exists():
         return f"{new!r}: a traceback, or a ledger was made: {said!r}"
     return ""
 
@@ -99,7 +96,8 @@ def refused(edit: Edit, folder: Path) -> str:
 def test_a_bad_configuration_is_refused_at_its_place(kind: str, folder: Path) -> None:
     """Exit code 2, file, line and column, what to write instead; no ledger comes to be."""
     good_folder(folder)
-    wrong = [told for edit in EDITS[kind] if (told := refused(edit, folder))]
+    call = (GOOD, folder / "alarms.yaml", "run", "alarms.yaml", "--replay", "badges.jsonl")
+    wrong = [told for edit in EDITS[kind] if (told := refused(edit, *call))]
     assert not wrong, "\n".join(wrong)
 
 
@@ -116,51 +114,17 @@ def test_a_bad_call_is_answered_with_its_remedy(kind: str, folder: Path) -> None
     assert not wrong, "\n".join(wrong)
 
 
-def untried(edit: Edit, folder: Path) -> str:
-    """Return what is wrong with the answer to an edited file of tests, "" if nothing is."""
-    old, new, place, phrase = edit
-    assert GOOD_CASES.count(old) == 1, old
-    (folder / "cases.yaml").write_text(GOOD_CASES.replace(old, new), encoding="utf-8")
-    result = tocsin("test", "cases.yaml")
-    said = " ".join(result.output.split())
-    wanted = f"cases.yaml:{place}: " if place else "", " ".join(phrase.split())
-    if result.exit_code != 2 or not all(part in said for part in wanted):
-        return f"{new!r}: {result.exit_code}, {wanted} in {said!r}?"
-    return f"{new!r}: {said!r}" if "Traceback" in said else ""
-
-
 def test_a_bad_file_of_tests_is_refused_at_its_place(folder: Path) -> None:
     """Exit code 2, file, line and column, what to write instead; the good one passes."""
     good_folder(folder)
+    file = folder / "cases.yaml"
+    file.write_text(GOOD_CASES)
     before = sorted(folder.iterdir())
-    (folder / "cases.yaml").write_text(GOOD_CASES, encoding="utf-8")
-    assert tocsin("test", "cases.yaml").exit_code == 0
-    wrong = [told for edit in EDITS["cases"] if (told := untried(edit, folder))]
+    tocsin("test", file, code=0)
+    call = (GOOD_CASES, file, "test", "cases.yaml")
+    wrong = [told for edit in EDITS["cases"] if (told := refused(edit, *call))]
     assert not wrong, "\n".join(wrong)
-    assert sorted(folder.iterdir()) == sorted([*before, folder / "cases.yaml"])
-
-
-class _Page(BaseHTTPRequestHandler):
-    """A web server with nothing on it, that logs nothing."""
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_HEAD(self) -> None:
-        """Answer."""
-        self.send_response(200)
-        self.end_headers()
-
-
-@pytest.fixture
-def web() -> Iterator[int]:
-    """Yield the port of a web server."""
-    with HTTPServer(("127.0.0.1", 0), _Page) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield server.server_address[1]
-        server.shutdown()
-        thread.join()
+    assert sorted(folder.iterdir()) == before
 
 
 def listener(code: int, stop: threading.Event) -> socket.socket:
@@ -192,7 +156,6 @@ _SASL = (
     "security: {security_protocol: SASL_PLAINTEXT, sasl_mechanism: MECHANISM, "
     "sasl_username: u, sasl_password: hunter2}"
 )
-_NO_SASL, _OTHER, _YES = 34, 33, 0
 _EVERY_CLIENT = (
     "topics check alarms.yaml",
     "watch alarms.yaml",
@@ -213,38 +176,30 @@ def broker_refused(folder: Path, words: str, address: str, phrase: str, security
 
 
 @pytest.mark.parametrize("words", _EVERY_CLIENT)
-def test_what_is_no_broker_is_told_apart(folder: Path, web: int, words: str) -> None:
-    """A closed port, an unknown host, a web server, a silent listener, and TLS where none is."""
+def test_what_is_no_broker_is_told_apart(folder: Path, words: str) -> None:
+    """A closed port, an unknown host, a silent listener; what else answers: ``test_reach.py``."""
     broker_refused(folder, words, "127.0.0.1:1", "connection refused")
-    broker_refused(folder, words, f"127.0.0.1:{web}", "no Kafka answer")
+    broker_refused(folder, words, "no-such-host.invalid:9092", "host is not known")
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         port = silent.getsockname()[1]
         broker_refused(folder, words, f"127.0.0.1:{port}", "no Kafka answer")
 
 
 @pytest.mark.parametrize(
-    ("code", "security", "phrase"),
+    ("code", "mechanism", "phrase"),
     [
-        (_NO_SASL, _SASL.replace("MECHANISM", "PLAIN"), "the listener takes no SASL"),
-        (_OTHER, _SASL.replace("MECHANISM", "SCRAM-SHA-512"), "sasl_mechanism is one of PLAIN"),
-        (_YES, "", "the listener asks for SASL"),
-        (_NO_SASL, "security: {security_protocol: SSL}", "no Kafka answer over TLS"),
+        (34, "PLAIN", "the listener takes no SASL"),
+        (33, "SCRAM-SHA-512", "sasl_mechanism is one of PLAIN"),
     ],
 )
-def test_another_protocol_is_named(folder: Path, code: int, security: str, phrase: str) -> None:
-    """SASL against a plain listener is no broker that does not answer; nor the other way round."""
+def test_another_protocol_is_named(folder: Path, code: int, mechanism: str, phrase: str) -> None:
+    """SASL that a listener does not take is no broker that does not answer."""
     stop = threading.Event()
     with closing(listener(code, stop)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
+        security = _SASL.replace("MECHANISM", mechanism)
         broker_refused(folder, "topics check alarms.yaml", address, phrase, security)
         stop.set()
-
-
-def test_an_unknown_host_is_named(folder: Path) -> None:
-    """The name is what is wrong, and not the broker."""
-    broker_refused(
-        folder, "topics check alarms.yaml", "no-such-host.invalid:9092", "host is not known"
-    )
 
 
 def test_the_process_ends_as_the_command_does(folder: Path) -> None:
@@ -259,6 +214,7 @@ def test_the_process_ends_as_the_command_does(folder: Path) -> None:
         "    except SystemExit as ending:\n        print(ending.code, flush=True)\n"
     )
     calls = [
+        "check alarms.yaml",
         "chek alarms.yaml",
         "check pipe.yaml",
         "check missing.yaml",
@@ -266,15 +222,8 @@ def test_the_process_ends_as_the_command_does(folder: Path) -> None:
         "run alarms.yaml --replay badges.jsonl badges.jsonl",
         "ledger alarms.yaml status",
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *calls],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    assert done.stdout.split() == ["2"] * len(calls), done.stderr
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = ran(sys.executable, "-c", program, *calls, cwd=folder, env=environ, timeout=HANG_S)
+    assert done.stdout.split() == ["ok", "0", *["2"] * (len(calls) - 1)], done.stderr
     assert "Traceback" not in done.stderr
     assert "Usage: tocsin" in done.stderr

@@ -25,40 +25,24 @@ def overrunning(folder: Path, *, denials: bool = False) -> str:
     return configuration(folder, unit="user", epsilon_max="7", denials=denials)
 
 
-def with_baseline(folder: Path, baseline: int) -> str:
-    """Write an alarm over 30 with tolerance 5, and with a baseline; return its path."""
-    path = Path(configuration(folder, tolerance=5))
-    text = path.read_text(encoding="utf-8") + f"    baseline: {baseline}\n"
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
-@pytest.mark.parametrize("command", ["check", "plan"])
-def test_wanted_denials_are_no_objection(tmp_path: Path, command: str) -> None:
-    """``on_shortfall: deny`` says that windows may be denied."""
-    assert tocsin(command, overrunning(tmp_path, denials=True)).exit_code == 0
-
-
 def test_run_refuses_before_anything_is_there(tmp_path: Path) -> None:
     """Exit code 3, the reason, and no ledger; with denials wanted, it runs."""
-    path = overrunning(tmp_path)
-    refused = tocsin("run", path, "--replay", events(tmp_path))
-    assert refused.exit_code == 3
+    run = ("run", overrunning(tmp_path), "--replay", events(tmp_path))
+    refused = tocsin(*run, code=3)
     assert f"error: 'crowd': {OVERRUN}" in refused.stderr
     assert not (tmp_path / ".tocsin").exists()
     overrunning(tmp_path, denials=True)
-    assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
+    tocsin(*run, code=0)
 
 
 def test_check_and_run_refuse_the_same(tmp_path: Path) -> None:
     """Two alarms of which either gets a window, and not both: denials that are wanted."""
     path = Path(configuration(tmp_path, unit="user", epsilon_max="2", denials=True))
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     alarm = text[text.index("  crowd:") :].replace("crowd", "queue").replace("> 30", "> 20")
-    path.write_text(text + alarm, encoding="utf-8")
-    assert tocsin("check", str(path)).exit_code == 0
-    ran = tocsin("run", str(path), "--replay", events(tmp_path))
-    assert ran.exit_code == 0, ran.stderr
+    path.write_text(text + alarm)
+    tocsin("check", path, code=0)
+    ran = tocsin("run", path, "--replay", events(tmp_path), code=0)
     assert "1 decided now" in " ".join(ran.stdout.split())
 
 
@@ -67,13 +51,10 @@ def test_an_alarm_that_fires_at_its_baseline_has_low_utility(
     tmp_path: Path, baseline: int, code: int
 ) -> None:
     """Beyond a probability of one half at ``baseline`` it is refused, by each of the commands."""
-    path = with_baseline(tmp_path, baseline)
-    for command in (("check", path), ("plan", path)):
-        result = tocsin(*command)
-        assert result.exit_code == code
+    path = configuration(tmp_path, tolerance=5, more=f"baseline: {baseline}")
+    for command in (("check", path), ("plan", path), ("run", path, "--replay", events(tmp_path))):
+        result = tocsin(*command, code=code)
         assert (f"at the baseline in lab, {baseline}" in result.stderr) is (code == 3)
-    if code:
-        assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -88,10 +69,9 @@ def test_an_alarm_that_fires_for_nobody_has_low_utility(
     tmp_path: Path, aggregate: str, max_fpr: str, *, low_utility: bool
 ) -> None:
     """Unless an empty cell is what it is to ring for."""
-    path = Path(configuration(tmp_path, aggregate=aggregate, epsilon_max="9"))
-    text = path.read_text(encoding="utf-8") + f"    mechanism: {{tslm: {{max_fpr: {max_fpr}}}}}\n"
-    path.write_text(text, encoding="utf-8")
-    kinds = [one.kind for one in objections(load(path, environ={}))]
+    mechanism = f"mechanism: {{tslm: {{max_fpr: {max_fpr}}}}}"
+    path = configuration(tmp_path, aggregate=aggregate, epsilon_max="9", more=mechanism)
+    kinds = [one.kind for one in objections(load(Path(path), environ={}))]
     assert kinds == ([Objections.LOW_UTILITY] if low_utility else [])
 
 
@@ -103,11 +83,10 @@ def test_several_files_and_the_worst_of_them(tmp_path: Path) -> None:
         folder.mkdir()
         paths.append(overrunning(folder) if name == "over" else configuration(folder))
     good, over, bad = paths
-    Path(bad).write_text("feeds: {}\n", encoding="utf-8")
-    result = tocsin("check", good, over)
-    assert (result.exit_code, result.stdout) == (3, f"{good}: ok\n")
-    assert tocsin("check", good, over, bad).exit_code == 2
-    assert tocsin("plan", good, bad).exit_code == 2
+    Path(bad).write_text("feeds: {}\n")
+    assert tocsin("check", good, over, code=3).stdout == f"{good}: ok\n"
+    tocsin("check", good, over, bad, code=2)
+    tocsin("plan", good, bad, code=2)
     lines = json_lines(tocsin("plan", good, over, "--json"), 3)
     assert {line["file"] for line in lines} == {good, over}
     verdicts = [line for line in lines if line["record"] == "verdict"]
@@ -126,7 +105,7 @@ def test_check_speaks_json(tmp_path: Path) -> None:
     assert all(line["line"] > 1 and line["column"] >= 1 for line in findings)
     assert (verdict["verdict"], verdict["exit_code"], verdict["warnings"]) == ("refused", 3, 2)
     assert [one["kind"] for one in verdict["refused"]] == ["overrun"]
-    Path(path).write_text("feeds: {}\n", encoding="utf-8")
+    Path(path).write_text("feeds: {}\n")
     *findings, verdict = json_lines(tocsin("check", path, "--json"), 2)
     assert verdict["errors"] == len(findings) > 0
 
@@ -134,22 +113,22 @@ def test_check_speaks_json(tmp_path: Path) -> None:
 def test_warnings_are_shown_by_check_alone(tmp_path: Path) -> None:
     """Others say in one line how many there are, and which command shows them."""
     path = overrunning(tmp_path, denials=True)
-    assert tocsin("check", path).stderr.count("warning: ") == 2
+    assert tocsin("check", path, code=0).stderr.count("warning: ") == 2
     for command in (("plan", path), ("run", path, "--replay", events(tmp_path), "--dry-run")):
-        said = tocsin(*command).stderr
+        said = tocsin(*command, code=0).stderr
         assert said.count(f"note: 2 warnings, shown by: tocsin check {path}\n") == 1
         assert "warning: " not in said
 
 
 def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``-`` is checked as a file is; domains lie in the working directory."""
-    text = Path(configuration(tmp_path)).read_text(encoding="utf-8")
+    text = Path(configuration(tmp_path)).read_text()
     text = text.replace("{domain: [lab, hall]}", "{domain: rooms.txt}")
     monkeypatch.chdir(tmp_path)
     missing = CliRunner().invoke(main, ["check", "-"], input=text)
     assert missing.exit_code == 2
     assert missing.stderr.startswith("-:8:")
-    (tmp_path / "rooms.txt").write_text("lab\nhall\n", encoding="utf-8")
+    (tmp_path / "rooms.txt").write_text("lab\nhall\n")
     assert CliRunner().invoke(main, ["check", "-"], input=text).stdout == "ok\n"
     planned = CliRunner().invoke(main, ["plan", "-", "--json"], input=text)
     assert json.loads(planned.stdout)["file"] == "-"

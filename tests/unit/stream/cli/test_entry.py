@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.commands import configuration
 from tests.support.processes import Command
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -110,10 +111,8 @@ def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Sig
 
 def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
     """With click's word and 1."""
-    assert told(signal.SIGINT, slow("sqlglot"), "check", configuration(tmp_path)) == (
-        1,
-        "\nAborted!\n",
-    )
+    ended = told(signal.SIGINT, slow("sqlglot"), "check", configuration(tmp_path))
+    assert ended == (1, "\nAborted!\n")
 
 
 EXECUTED = """\
@@ -157,32 +156,10 @@ entry.main()
 
 def test_a_mistake_is_named_by_type_and_place() -> None:
     """Exit code 70, one line, and nothing that the error says."""
-    done = subprocess.run(
-        [sys.executable, "-c", BROKEN, "check", "alarms.yaml"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 70
-    assert done.stderr.startswith("error: a mistake in Tocsin: KeyError at __main__:5 fail < click")
-    assert done.stderr.count("\n") == 1
-    assert "p17" not in done.stderr
-
-
-def test_the_command_runs_as_ever(tmp_path: Path) -> None:
-    """Results, texts and codes are those of the command."""
-    command = [sys.executable, "-m", "stream.cli.entry", "check"]
-    done = subprocess.run(
-        [*command, configuration(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert (done.stdout, done.stderr.startswith("note: "), done.stderr.count("\n")) == (
-        "ok\n",
-        True,
-        1,
-    )
-    missing = [*command, str(tmp_path / "none.yaml")]
-    assert subprocess.run(missing, cwd=ROOT, capture_output=True, check=False).returncode == 2
+    said = ran(sys.executable, "-c", BROKEN, "check", "alarms.yaml", cwd=ROOT, code=70).stderr
+    assert said.startswith("error: a mistake in Tocsin: KeyError at __main__:5 fail < click")
+    assert said.count("\n") == 1
+    assert "p17" not in said
 
 
 def test_the_first_process_of_a_container_hears_sigterm(tmp_path: Path) -> None:

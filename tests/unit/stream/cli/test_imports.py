@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import pytest
 from stream.cli.main import Later, main
 from tests.support.commands import configuration, events
 from tests.support.examples import EXAMPLES
+from tests.support.procs import ran
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -35,14 +35,7 @@ CHECKING = {
 
 def imported(*arguments: str) -> set[str]:
     """Return the names of the modules that a command leaves behind in a fresh process."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    return set(done.stderr.split())
+    return set(ran(sys.executable, "-c", PROGRAM, *arguments, cwd=ROOT).stderr.split())
 
 
 def test_help_imports_neither_a_command_nor_what_it_stands_on() -> None:
@@ -52,30 +45,30 @@ def test_help_imports_neither_a_command_nor_what_it_stands_on() -> None:
     assert not found & {*CHECKING, "accountant", "operators", "numpy", "scipy", "rich"}
 
 
-def test_check_imports_what_reads_a_configuration(tmp_path: Path) -> None:
-    """No database, no client of Kafka, no columns of events, no solver of scipy."""
-    found = imported("check", configuration(tmp_path))
+@pytest.mark.parametrize(
+    ("words", "left_out"),
+    [
+        ("check ALARMS", CHECKING),
+        ("plan ALARMS", SOLVERS),
+        pytest.param("run ALARMS --replay EVENTS --json", KAFKA, marks=pytest.mark.long),
+        pytest.param("test TESTS", {*KAFKA, "matplotlib"}, marks=pytest.mark.long),
+    ],
+)
+def test_a_command_imports_no_more_than_it_needs(
+    tmp_path: Path, words: str, left_out: set[str]
+) -> None:
+    """No client of Kafka on files, no database for a check, no solver: it takes longer than a plan.
+
+    Every worker plans when it starts.
+    """
+    places = {
+        "ALARMS": configuration(tmp_path),
+        "EVENTS": events(tmp_path),
+        "TESTS": str(EXAMPLES / "office" / "alarms_test.yaml"),
+    }
+    found = imported(*(places.get(word, word) for word in words.split()))
     assert "stream.config.loading" in found
-    assert not found & CHECKING
-
-
-@pytest.mark.long
-def test_a_replay_of_files_imports_no_kafka_client(tmp_path: Path) -> None:
-    """Replaying files imports neither Faust nor a Kafka client."""
-    found = imported("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")
-    assert not found & KAFKA
-
-
-@pytest.mark.long
-def test_tests_of_alarms_import_no_kafka_client() -> None:
-    """Made-up events are counted without one, and nothing is drawn."""
-    found = imported("test", str(EXAMPLES / "office" / "alarms_test.yaml"))
-    assert not found & {*KAFKA, "matplotlib"}
-
-
-def test_a_plan_needs_no_solver_of_scipy(tmp_path: Path) -> None:
-    """Importing it would take longer than a plan takes; every worker plans when it starts."""
-    assert not imported("plan", configuration(tmp_path)) & SOLVERS
+    assert not found & left_out
 
 
 @pytest.mark.parametrize("name", main.commands)

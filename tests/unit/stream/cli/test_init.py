@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 HIDDEN = "the room nobody may know of"
 
 
-def asked(*arguments: str | Path, answers: str = "") -> Result:
+def asked(*arguments: str | Path, answers: str = "", code: int = 0) -> Result:
     """Run ``init`` with somebody who answers."""
-    return CliRunner().invoke(
-        main, ["init", *map(str, arguments)], input=answers, catch_exceptions=False
-    )
+    words = ["init", *map(str, arguments)]
+    result = CliRunner().invoke(main, words, input=answers, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
 
 
-def sample(folder: Path, name: str = "own.jsonl") -> Path:
+def sample(folder: Path) -> Path:
     """Write events of another form: other names, times in milliseconds, whole numbers as ids."""
     rows = [
         {"who": number, "place": place, "when": 1_741_600_000_000 + number, "paid": 3.5}
         for number, place in enumerate(["hall", "lab", HIDDEN, "hall"])
     ]
-    path = folder / name
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    path = folder / "own.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
 
 
@@ -47,32 +48,26 @@ def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
 
     The alarm is silent there with probability below one in a million: see ``test_events.py``.
     """
-    made = asked(tmp_path, "--template", template, "--yes")
-    assert made.exit_code == 0, made.stderr
-    alarms, tried = (str(tmp_path / name) for name in ("alarms.yaml", "dry-run.yaml"))
-    printed = [line.split() for line in made.stdout.splitlines() if line.startswith("  tocsin ")]
+    made = asked(tmp_path, "--template", template, "--yes").stdout
+    printed = [line.split() for line in made.splitlines() if line.startswith("  tocsin ")]
     check, plan, run, dry = (line[1:] for line in printed)
-    assert tocsin(*dry).exit_code == 0
-    for command in (check, ["check", tried]):
-        checked = tocsin(*command)
-        assert (checked.exit_code, checked.stdout) == (0, "ok\n")
+    tocsin(*dry, code=0)
+    for command in (check, ["check", tmp_path / "dry-run.yaml"]):
+        checked = tocsin(*command, code=0)
+        assert checked.stdout == "ok\n"
         assert "warning" not in checked.stderr
-    cases = (tmp_path / "alarms_test.yaml").read_text(encoding="utf-8")
-    assert cases.count(f"    alarm: {TEMPLATES[template].alarm}\n") == 3
-    tested = tocsin("test", str(tmp_path / "alarms_test.yaml"))
-    assert (tested.exit_code, tested.stdout.splitlines()[-1]) == (0, "3 tests, 0 failed"), (
-        tested.stdout
-    )
+    cases = tmp_path / "alarms_test.yaml"
+    assert cases.read_text().count(f"    alarm: {TEMPLATES[template].alarm}\n") == 3
+    assert tocsin("test", cases, code=0).stdout.endswith("3 tests, 0 failed\n")
     planned = json_lines(tocsin(*plan, "--json"))
     assert [line["fits"] for line in planned if line["record"] == "budget"] == [True]
     records = json_lines(tocsin(*run, "--json"))
     rang = [line for line in records if "alarm_id" in line]
     assert {line["outcome"] for line in records if "outcome" in line} == {"decided"}
-    said = re.search(r"from (\S+) (\S+) UTC on", made.stdout)
-    assert said is not None
-    due = (f"{said[1]}T{said[2]}:00.000Z", *TEMPLATES[template].groups[0])
+    ((day, hour),) = re.findall(r"from (\S+) (\S+) UTC on", made)
+    due = (f"{day}T{hour}:00.000Z", *TEMPLATES[template].groups[0])
     assert due in {(alarm["window_start"], *alarm["group"].values()) for alarm in rang}
-    assert alarms in made.stdout
+    assert f"{tmp_path}/alarms.yaml" in made
 
 
 def test_options_go_into_the_file(tmp_path: Path) -> None:
@@ -90,7 +85,6 @@ def test_options_go_into_the_file(tmp_path: Path) -> None:
     }
     given = [word for name, value in options.items() for word in (f"--{name}", value)]
     made = asked(tmp_path, *given, "--yes")
-    assert made.exit_code == 0, made.stderr
     alarms = examine(tmp_path / "alarms.yaml", environ={}).alarms
     assert alarms is not None
     assert alarms.kafka is not None
@@ -106,28 +100,25 @@ def test_options_go_into_the_file(tmp_path: Path) -> None:
 def test_nothing_is_written_before_it_is_agreed_to(tmp_path: Path) -> None:
     """Without ``--yes`` the alarm is said first; whoever does not agree has no files."""
     folder = tmp_path / "new"
-    made = asked(folder, "--template", "shop", answers="n\n")
-    assert made.exit_code == 1
+    made = asked(folder, "--template", "shop", answers="n\n", code=1)
     assert "Above 30,000 it is missed" in made.stdout
     assert not folder.exists()
-    assert asked(folder, "--template", "shop", answers="\n").exit_code == 0
+    asked(folder, "--template", "shop", answers="\n")
     assert (folder / "alarms.yaml").is_file()
 
 
 def test_values_of_a_sample_stay_with_the_custodian(tmp_path: Path) -> None:
     """Without leave they are in no file and in no line."""
     events, folder = sample(tmp_path), tmp_path / "new"
-    refused = asked(folder, "--sample", events, "--yes")
-    assert refused.exit_code == 2
+    refused = asked(folder, "--sample", events, "--yes", code=2)
     assert "--domain-from-sample" in refused.stderr
-    assert HIDDEN not in refused.output + refused.stderr
+    assert HIDDEN not in refused.output
     assert "as the custodian" in refused.stderr
 
     made = asked(folder, "--sample", events, "--values", "hall,lab", "--yes")
-    assert made.exit_code == 0, made.stderr
-    assert HIDDEN not in made.output + made.stderr
+    assert HIDDEN not in made.output
     assert "does not use are not declared: paid" in made.stderr
-    written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    written = {path.name: path.read_text() for path in folder.iterdir()}
     assert written["places.txt"] == "hall\nlab\n"
     assert not any(HIDDEN in text for text in written.values())
     assert "unit: who " in written["alarms.yaml"]
@@ -137,29 +128,24 @@ def test_values_of_a_sample_stay_with_the_custodian(tmp_path: Path) -> None:
 def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> None:
     """The option takes them all; the made-up events have the form of the sample's."""
     events = sample(tmp_path)
-    done = asked(tmp_path, "--sample", events, "--yes", "--domain-from-sample", "--force")
-    assert done.exit_code == 0, done.stderr
-    assert (tmp_path / "places.txt").read_text(encoding="utf-8") == f"hall\nlab\n{HIDDEN}\n"
-    rang = tocsin("run", f"{tmp_path}/alarms.yaml", "--replay", f"{tmp_path}/sample.jsonl")
-    assert "1 " in rang.stdout
-    first = json.loads((tmp_path / "sample.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert set(first) == {"who", "place", "when"}
+    asked(tmp_path, "--sample", events, "--yes", "--domain-from-sample", "--force")
+    assert (tmp_path / "places.txt").read_text() == f"hall\nlab\n{HIDDEN}\n"
+    made = tmp_path / "sample.jsonl"
+    assert "1 " in tocsin("run", tmp_path / "alarms.yaml", "--replay", made).stdout
+    assert set(json.loads(made.read_text().splitlines()[0])) == {"who", "place", "when"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--sample", "us.csv"), "no field that could be its time"),
         (
             ("--sample", "us.csv", "--time", "when"),
             "'when' holds dates with slashes or dots, and its time is",
         ),
-        (("--sample", "seconds.csv", "--time", "when"), "'when' holds seconds since 1970"),
         (("--sample", "own.jsonl", "--group-by", "room"), "the sample has no field 'room'"),
         (("--sample", "own.jsonl", "--values", ","), "there are no values of 'place'"),
         (("--sample", "no.csv"), "cannot be read"),
         (("--sample", "no.txt"), "unknown suffix"),
-        (("--sample", "bad.jsonl"), "none of the 2 rows of the sample is an object"),
         (("--group-by", "floor"), "the public values of 'floor' are not listed"),
         (("--unit", "room"), "both --unit and --group-by"),
         (("--baseline", "120"), "is not below the threshold"),
@@ -184,10 +170,8 @@ def test_what_cannot_be_right_is_said(
     monkeypatch.chdir(tmp_path)
     sample(tmp_path)
     (tmp_path / "us.csv").write_text("when,who,place\n03/04/2025 10:00,7,hall\n")
-    (tmp_path / "seconds.csv").write_text("when,who,place\n1741600000,7,hall\n")
-    (tmp_path / "bad.jsonl").write_text("{\n[]\n")
-    refused = asked("new", "--yes", *arguments)
-    assert (refused.exit_code, refused.stdout) == (2, "")
+    refused = asked("new", "--yes", *arguments, code=2)
+    assert refused.stdout == ""
     assert says in refused.stderr
     assert "hint: " in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -197,30 +181,27 @@ def test_what_cannot_be_right_is_said(
 def test_what_the_budget_does_not_carry_ends_with_what_it_would(tmp_path: Path) -> None:
     """Exit code 3; each change that is named does it."""
     arguments = (tmp_path, "--template", "office", "--threshold", "20", "--epsilon", "1")
-    refused = asked(*arguments, "--yes")
-    assert refused.exit_code == 3
+    refused = asked(*arguments, "--yes", code=3)
     (said,) = re.findall(r"any of these would do: (.*)", refused.stderr)
     changes = [shlex.split(change) for change in said.split("; ") if change.startswith("--")]
     assert {option for option, *_ in changes} >= {"--epsilon", "--threshold"}
     for number, change in enumerate(changes):
-        done = asked(tmp_path / str(number), *arguments[1:], "--yes", *change)
-        assert done.exit_code == 0, (change, done.stderr)
+        asked(tmp_path / str(number), *arguments[1:], "--yes", *change)
 
 
 def test_files_are_replaced_only_by_force(tmp_path: Path) -> None:
     """One that exists keeps all from being written; a list of values in place is left alone."""
     (tmp_path / "sample.jsonl").write_text("mine")
-    refused = asked(tmp_path, "--yes")
-    assert (refused.exit_code, refused.stdout) == (2, "")
+    refused = asked(tmp_path, "--yes", code=2)
+    assert refused.stdout == ""
     assert f"{tmp_path}/sample.jsonl exists" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["sample.jsonl"]
-    assert asked(tmp_path, "--yes", "--force").exit_code == 0
+    asked(tmp_path, "--yes", "--force")
 
     values = tmp_path / "new" / "rooms.txt"
     values.parent.mkdir()
     values.write_text("attic\n\n cellar \n")
-    done = asked(values.parent, "--yes", "--values", values)
-    assert done.exit_code == 0, done.stderr
+    asked(values.parent, "--yes", "--values", values)
     assert values.read_text() == "attic\n\n cellar \n"
     assert '"attic"' in (values.parent / "sample.jsonl").read_text()
 
@@ -228,11 +209,11 @@ def test_files_are_replaced_only_by_force(tmp_path: Path) -> None:
 def test_dry_runs_of_two_folders_share_no_name_on_a_broker(tmp_path: Path) -> None:
     """Topics, group and ledger are a folder's own, and the same when it is written again."""
     names = []
-    for folder in ("one", "two", "one"):
-        assert asked(tmp_path / folder, "--yes", "--force").exit_code == 0
-        file = str(tmp_path / folder / "alarms.yaml")
-        assert tocsin("init", "--from", file, "--force").exit_code == 0
-        text = (tmp_path / folder / "dry-run.yaml").read_text(encoding="utf-8")
+    for name in ("one", "two", "one"):
+        folder = tmp_path / name
+        asked(folder, "--yes", "--force")
+        tocsin("init", "--from", folder / "alarms.yaml", "--force", code=0)
+        text = (folder / "dry-run.yaml").read_text()
         names.append(set(re.findall(r"\S*dry-run-\S*", text)))
     assert len(names[0]) == 8
     assert names[0] == names[2]

@@ -30,25 +30,10 @@ def _lines(*rows: dict[str, Any]) -> bytes:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
 
 
-def _people(*others: dict[str, Any], **changed: Any) -> bytes:
-    """Return two people, each with other fields or values."""
-    return _lines(
-        {"person": "p0", "room": "hall", "ts": TS, **changed},
-        {"person": "p1", "room": "lab", "ts": TS, **changed},
-        *({"person": "p2", "room": "lab", "ts": TS, **other} for other in others),
-    )
-
-
-def _persons(*ids: Any) -> bytes:
-    return _lines(*({"person": one, "room": "hall", "ts": TS} for one in ids))
-
-
-def _rooms(*rooms: Any) -> bytes:
-    return _lines(*({"person": f"p{n}", "room": one, "ts": TS} for n, one in enumerate(rooms)))
-
-
-def _times(*times: Any) -> bytes:
-    return _lines(*({"person": f"p{n}", "room": "hall", "ts": one} for n, one in enumerate(times)))
+def _each(field: str, *values: Any) -> bytes:
+    """Return people who differ in one field."""
+    rows = ({"person": f"p{n}", "room": "hall", "ts": TS} for n in range(len(values)))
+    return _lines(*(row | {field: value} for row, value in zip(rows, values, strict=True)))
 
 
 def _parquet(**columns: Any) -> bytes:
@@ -59,22 +44,22 @@ def _parquet(**columns: Any) -> bytes:
 
 
 _GOOD: Final[dict[str, tuple[str, bytes, int]]] = {
-    "one row": ("jsonl", _persons("p"), 1),
-    "milliseconds": ("jsonl", _times(1_741_000_000_000, 1_741_000_000_001), 2),
+    "one row": ("jsonl", _each("person", "p"), 1),
+    "milliseconds": ("jsonl", _each("ts", 1_741_000_000_000, 1_741_000_000_001), 2),
     "no offset": ("csv", b"person,room,ts\np,hall,2025-03-03 09:12:00\n", 1),
-    "a nested field beside": ("jsonl", _people(meta={"id": 1, "tags": [1, None]}), 2),
+    "a nested field beside": ("jsonl", _each("meta", {"id": 1, "tags": [1, None]}), 1),
     "ids of all kinds": (
         "jsonl",
-        _persons("Zoë Quimby", "o'Neil", 'a"b', "日本", "tab\tbed", "${HOME}", "#1", ""),
+        _each("person", "Zoë Quimby", "o'Neil", 'a"b', "日本", "tab\tbed", "${HOME}", "#1", ""),
         8,
     ),
-    "whole numbers as ids": ("jsonl", _persons(17, -3), 2),
+    "whole numbers as ids": ("jsonl", _each("person", 17, -3), 2),
     "rooms of all kinds": (
         "jsonl",
-        _rooms("Room 1", "o'room", 'a"b', "日本", "#1", "- x", "null", "a,b", "${HOME}"),
+        _each("room", "Room 1", "o'room", 'a"b', "日本", "#1", "- x", "null", "a,b", "${HOME}"),
         9,
     ),
-    "numbered rooms": ("jsonl", _rooms(101, -3), 2),
+    "numbered rooms": ("jsonl", _each("room", 101, -3), 2),
     "other names": (
         "jsonl",
         _lines(*({"die Person": p, "o'room": "hall", "ts${X}": TS} for p in "abc")),
@@ -86,8 +71,8 @@ _GOOD: Final[dict[str, tuple[str, bytes, int]]] = {
         _lines(*({"user.id": p, "room.no": "x", "t.s": TS} for p in "ab")),
         2,
     ),
-    "a line of another": ("jsonl", _people() + b"\xff\xfe\nnull\n[]\n{\n", 2),
-    "no JSON number": ("jsonl", _people() + b'{"person": "x", "n": NaN}\n', 2),
+    "a line of another": ("jsonl", _each("person", "p") + b"\xff\xfe\nnull\n[]\n{\n", 1),
+    "no JSON number": ("jsonl", _each("person", "p") + b'{"person": "x", "n": NaN}\n', 1),
     "rows too short and too long": (
         "csv",
         f"person,room,ts\na,hall\nb,lab,{TS}\nc,x,{TS},y".encode(),
@@ -117,19 +102,29 @@ _GOOD: Final[dict[str, tuple[str, bytes, int]]] = {
 _BAD: Final[dict[str, tuple[str, bytes, str]]] = {
     "US dates": ("csv", b"person,room,ts\np,hall,03/04/2025 9:15 AM\n", "ts (dates with slashes"),
     "days": ("csv", b"person,room,ts\np,hall,2025-03-03\n", "ts (days without a time)"),
-    "seconds": ("jsonl", _times(1_741_000_000, 1_741_000_001), "ts (seconds since 1970)"),
-    "seconds and parts": ("jsonl", _times(1_741_000_000.5), "ts (seconds since 1970, with"),
-    "microseconds": ("jsonl", _times(1_741_000_000_000_001), "ts (microseconds since 1970)"),
-    "nanoseconds": ("jsonl", _times(1_741_000_000_000_000_001), "ts (nanoseconds since 1970)"),
+    "seconds": ("jsonl", _each("ts", 1_741_000_000, 1_741_000_001), "ts (seconds since 1970)"),
+    "seconds and parts": ("jsonl", _each("ts", 1_741_000_000.5), "ts (seconds since 1970, with"),
+    "microseconds": ("jsonl", _each("ts", 1_741_000_000_000_001), "ts (microseconds since 1970)"),
+    "nanoseconds": ("jsonl", _each("ts", 1_741_000_000_000_000_001), "ts (nanoseconds since 1970)"),
     "parquet of days": (
         "parquet",
         _parquet(ts=pa.array([_AT.date()] * 2)),
         "ts (days without a time)",
     ),
-    "nested ids": ("jsonl", _persons({"id": "p"}), "person (objects with fields of their own)"),
-    "lists of rooms": ("jsonl", _rooms(["hall"]), "room (lists)"),
-    "several types": ("jsonl", _persons(1, "p2"), "person (values of several types)"),
-    "numbers of no type": ("jsonl", _persons(10**30), "person (whole numbers beyond 64 bits)"),
+    "nested ids": (
+        "jsonl",
+        _each("person", {"id": "p"}),
+        "person (objects with fields of their own)",
+    ),
+    "lists of rooms": ("jsonl", _each("room", ["hall"]), "room (lists)"),
+    "no Parquet": ("parquet", b"PAR", "not a valid .parquet file"),
+    "an open quote": ("csv", b'person,room\n"p,hall', "not a valid .csv file"),
+    "several types": ("jsonl", _each("person", 1, "p2"), "person (values of several types)"),
+    "numbers of no type": (
+        "jsonl",
+        _each("person", 10**30),
+        "person (whole numbers beyond 64 bits)",
+    ),
     "ids of bytes": (
         "parquet",
         _parquet(person=pa.array([b"\xff", b"b"])),
@@ -144,9 +139,13 @@ _BAD: Final[dict[str, tuple[str, bytes, str]]] = {
     "a header alone": ("csv", b"person,room,ts\n", "none of the 0 rows"),
     "no rows": ("parquet", _parquet(person=[], room=[], ts=[]), "none of the 0 rows"),
     "JSON over many lines": ("jsonl", json.dumps([{"a": 1}], indent=1).encode(), "a row is one JS"),
-    "rooms with spaces": ("jsonl", _rooms(" hall", "lab"), "cannot be a value of room"),
-    "a room on two lines": ("jsonl", _rooms("a\nb", "lab"), "cannot be a value of room"),
-    "a room that is too long": ("jsonl", _rooms("x" * 2_000, "lab"), "longer than 1,024 bytes"),
+    "rooms with spaces": ("jsonl", _each("room", " hall", "lab"), "cannot be a value of room"),
+    "a room on two lines": ("jsonl", _each("room", "a\nb", "lab"), "cannot be a value of room"),
+    "a room that is too long": (
+        "jsonl",
+        _each("room", "x" * 2_000, "lab"),
+        "longer than 1,024 bytes",
+    ),
     "a name with quotes": (
         "jsonl",
         _lines(*({'per"son': p, "room": "x", "ts": TS} for p in "ab")),
@@ -159,28 +158,26 @@ def _drafted(folder: Path, suffix: str, content: bytes) -> tuple[Path, Result]:
     """Write a sample and let ``init`` look at it."""
     sample = folder / f"sample.{suffix}"
     sample.write_bytes(content)
-    return sample, tocsin("init", str(folder / "made"), "--sample", str(sample), *_INIT)
+    return sample, tocsin("init", folder / "made", "--sample", sample, *_INIT)
 
 
-@pytest.mark.parametrize("name", _GOOD)
-def test_what_is_written_is_right_for_the_sample(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("suffix", "content", "usable"), _GOOD.values(), ids=_GOOD)
+def test_what_is_written_is_right_for_the_sample(
+    suffix: str, content: bytes, usable: int, tmp_path: Path
+) -> None:
     """It passes check and plan, and every row that a feed can have is usable."""
-    suffix, content, usable = _GOOD[name]
     sample, made = _drafted(tmp_path, suffix, content)
     assert made.exit_code == 0, made.stderr
-    file = str(tmp_path / "made" / "alarms.yaml")
-    checked = tocsin("check", file)
-    assert (checked.exit_code, checked.stdout) == (0, "ok\n"), checked.stderr
-    assert tocsin("plan", file).exit_code == 0
-    counted = tocsin("inspect", file, "--replay", str(sample))
-    assert counted.exit_code == 0, counted.stderr
+    file = tmp_path / "made" / "alarms.yaml"
+    assert tocsin("check", file, code=0).stdout == "ok\n"
+    tocsin("plan", file, code=0)
+    counted = tocsin("inspect", file, "--replay", sample, code=0)
     assert re.search(rf"\b{usable} usable", counted.stderr), counted.stderr
 
 
-@pytest.mark.parametrize("name", _BAD)
-def test_what_is_missing_is_said(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("suffix", "content", "said"), _BAD.values(), ids=_BAD)
+def test_what_is_missing_is_said(suffix: str, content: bytes, said: str, tmp_path: Path) -> None:
     """One sentence and a remedy, no traceback, and nothing is written."""
-    suffix, content, said = _BAD[name]
     _, made = _drafted(tmp_path, suffix, content)
     assert made.exit_code == 2, made.output
     assert said in made.stderr

@@ -56,10 +56,9 @@ def test_what_is_something_else_is_named(
 
 def test_a_file_is_given_once(tmp_path: Path) -> None:
     """By whatever name; a file of two feeds is two."""
-    path, other = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path, other, link = (tmp_path / f"{name}.jsonl" for name in "abc")
     path.write_bytes(EVENT)
     other.write_bytes(EVENT)
-    link = tmp_path / "link.jsonl"
     link.symlink_to(path)
     refuse_twice({"badges": [path, other], "doors": [path]})
     with pytest.raises(ConfigError, match=rf"{path} is given twice\n"):

@@ -29,18 +29,13 @@ def test_run_refuses_at_the_window_that_the_plan_foretold(tmp_path: Path) -> Non
 
 def test_run_replays_to_json_lines_that_keep_their_schemas(tmp_path: Path) -> None:
     """Every line is a decision or an alarm of the published schemas; all 24 hours are decided."""
-    lines = json_lines(
-        tocsin("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")
-    )
-    decisions = [line for line in lines if "alarm_id" not in line]
-    alarms = [line for line in lines if "alarm_id" in line]
-    for line in decisions:
-        jsonschema.validate(line, schema("decision"))
-    for line in alarms:
-        jsonschema.validate(line, schema("alarm"))
-    assert len(decisions) == 24
-    at_five = [a for a in alarms if a["window_start"] == "1970-01-01T05:00:00.000Z"]
-    assert [alarm["group"] for alarm in at_five] == [{"room": "hall"}]
+    command = ("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")
+    lines = json_lines(tocsin(*command))
+    for line in lines:
+        jsonschema.validate(line, schema("alarm" if "alarm_id" in line else "decision"))
+    assert sum("alarm_id" not in line for line in lines) == 24
+    five = [line for line in lines if line["window_start"] == "1970-01-01T05:00:00.000Z"]
+    assert [line["group"] for line in five if "alarm_id" in line] == [{"room": "hall"}]
 
 
 def test_a_dry_run_spends_nothing_and_leaves_nothing(
@@ -53,8 +48,7 @@ def test_a_dry_run_spends_nothing_and_leaves_nothing(
     file = events(tmp_path)
     for epsilon_max in ("4", "5"):
         path = configuration(tmp_path, epsilon_max=epsilon_max)
-        result = tocsin("run", path, "--replay", file, "--dry-run")
-        assert result.exit_code == 0
+        result = tocsin("run", path, "--replay", file, "--dry-run", code=0)
         assert f"1.386 of {epsilon_max}.000" in result.stdout
         assert result.stderr.count("nothing was spent and no ledger was kept") == 1
         assert "ledger  " not in result.stdout
@@ -73,19 +67,13 @@ def test_a_dry_run_decides_as_a_run_does(tmp_path: Path, monkeypatch: pytest.Mon
     assert {at: at.read_bytes() for at in tmp_path.rglob("*") if at.is_file()} == before
 
 
-def test_a_refusal_of_a_used_ledger_says_what_to_type(tmp_path: Path) -> None:
-    """A changed budget, and a file of another ledger, end in a line to write or a command."""
-    path, file = configuration(tmp_path), events(tmp_path)
-    assert tocsin("run", path, "--replay", file).exit_code == 0
-    configuration(tmp_path, epsilon_max="5")
-    changed = tocsin("run", path, "--replay", file)
-    assert changed.exit_code == 2
-    assert "or write ledger: sqlite:///.tocsin/NAME.db to start a new ledger" in changed.stderr
-    other = Path(path)
-    text = f"ledger: sqlite:///.tocsin/other.db\n{other.read_text(encoding='utf-8')}"
-    other.write_text(text, encoding="utf-8")
-    held = tocsin("run", path, "--replay", file)
-    assert held.exit_code == 2
+def test_a_file_of_another_ledger_is_refused_with_what_to_type(tmp_path: Path) -> None:
+    """Of a changed budget the golden records tell."""
+    path = Path(configuration(tmp_path))
+    run = ("run", path, "--replay", events(tmp_path))
+    tocsin(*run, code=0)
+    path.write_text(f"ledger: sqlite:///.tocsin/other.db\n{path.read_text()}")
+    held = tocsin(*run, code=2)
     assert "hint: use that ledger; if it is lost, " in held.stderr
     assert "with made-up data, add --dry-run" in held.stderr
-    assert tocsin("run", path, "--replay", file, "--dry-run").exit_code == 0
+    tocsin(*run, "--dry-run", code=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.commands import tocsin
+from tests.support.commands import json_lines, tocsin
 from tests.support.paned import alarm, configured, rows
 
 if TYPE_CHECKING:
@@ -38,26 +38,22 @@ def test_every_command_tells_levels_apart(tmp_path: Path, mechanism: str) -> Non
     window = "TUMBLE(ts, INTERVAL '1' MINUTE)"
     written = alarm("full", window, "COUNT(*) > SEVERITY", tolerance=LEVELS, mechanism=mechanism)
     configured(tmp_path, written, rooms=("hall", "lab"), until="00:04")
-    file, events = str(tmp_path / "alarms.yaml"), str(rows(tmp_path, (40, 0, 20, 0), ("hall",)))
+    file, events = tmp_path / "alarms.yaml", rows(tmp_path, (40, 0, 20, 0), ("hall",))
 
-    planned = tocsin("plan", file, "--json")
-    (budget,) = (json.loads(line) for line in planned.stdout.splitlines())
+    (budget,) = json_lines(tocsin("plan", file, "--json"))
     (alarm_figures,) = budget["alarms"]
     curves = alarm_figures["detection"]
-    assert [one["severity"] for one in curves] == ["warning", "critical"]
-    assert [one["threshold"] for one in curves] == [10, 30]
+    levels = [(one["severity"], one["threshold"]) for one in curves]
+    assert levels == [("warning", 10), ("critical", 30)]
 
     (tmp_path / "cases.yaml").write_text(CASES)
-    tried = tocsin("test", str(tmp_path / "cases.yaml"))
-    assert "3 tests, 1 failed" in tried.stdout
-    assert "hall (critical)" in tried.stdout
+    tried = tocsin("test", tmp_path / "cases.yaml").stdout
+    assert "3 tests, 1 failed" in tried
+    assert "hall (critical)" in tried
 
     page = tmp_path / "simulated.json"
-    said = tocsin(
-        *("simulate", file, "--replay", events, "--runs", "300"),
-        *("--json", str(page)),
-    )
-    assert "critical" in said.stdout, said.stderr
+    said = tocsin("simulate", file, "--replay", events, "--runs", 300, "--json", page, code=0)
+    assert "critical" in said.stdout
     (found,) = json.loads(page.read_text())["alarms"]
     (own,) = (one for one in found["settings"] if one["configured"])
     rates = {one["severity"]: (one["fnr"], one["fpr"]) for one in own["severities"]}
@@ -69,12 +65,12 @@ def test_every_command_tells_levels_apart(tmp_path: Path, mechanism: str) -> Non
     replayed = tocsin("run", file, "--replay", events, "--json")
     published = tmp_path / "published.jsonl"
     published.write_text(replayed.stdout)
-    left = [json.loads(line) for line in replayed.stdout.splitlines()]
-    alarms = {one["window_start"]: one for one in left if "severity" in one}
+    alarms = {one["window_start"]: one for one in json_lines(replayed) if "severity" in one}
     assert alarms["2024-01-01T00:00:00.000Z"]["severity"] == "critical"
     assert alarms["2024-01-01T00:02:00.000Z"]["max_fnr"] in {0.05, 0.01}
-    assert tocsin("ledger", file, "verify", "--published", str(published)).exit_code == 0
+    verify = ("ledger", file, "verify", "--published", published)
+    tocsin(*verify, code=0)
     published.write_text(replayed.stdout.replace('"severity":"critical"', '"severity":"warning"'))
-    altered = tocsin("ledger", file, "verify", "--published", str(published))
+    altered = tocsin(*verify)
     assert altered.exit_code != 0
-    assert "severity" in altered.stdout + altered.stderr
+    assert "severity" in altered.output

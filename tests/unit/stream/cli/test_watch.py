@@ -48,10 +48,8 @@ def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tup
     records = [denial(0), denial(1), denial(2), alarm(3), alarm(3), alarm(4), denial(5, "late")]
     monkeypatch.setattr("stream.cli.watch.follow", lambda _, show, __: list(map(show, records)))
     path = Path(configuration(folder))
-    text = path.read_text(encoding="utf-8")
-    path.write_text(f'kafka: {{bootstrap: "broker:9092"}}\n{text}', encoding="utf-8")
-    result = tocsin("watch", str(path), *options)
-    assert result.exit_code == 0
+    path.write_text(f'kafka: {{bootstrap: "broker:9092"}}\n{path.read_text()}')
+    result = tocsin("watch", path, *options, code=0)
     return result.stdout.splitlines(), result.stderr
 
 
@@ -90,6 +88,5 @@ def test_a_reader_that_goes_is_no_fault_of_kafka(
     monkeypatch.setattr("stream.cli.watch.follow", follow)
     monkeypatch.setattr("stream.cli.watch.click.echo", gone)
     monkeypatch.setattr("stream.cli.watch.say_awaited", lambda _: None)
-    result = tocsin("watch", configuration(tmp_path))
-    assert result.exit_code == 1
+    result = tocsin("watch", configuration(tmp_path), code=1)
     assert "cannot be read" not in result.stderr

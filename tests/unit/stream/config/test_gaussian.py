@@ -20,17 +20,16 @@ from operators.registry import ALL, create, price
 from operators.single.adapter import Scored
 from operators.single.pure import gaussian_units
 from operators.single.tslm import Tslm
-from stream.config.loading import examine
 from stream.decisions.mechanisms import early_of, operator_of, panes_of, plans_of, price_of
 from stream.model.fingerprints import fingerprint
 from tests.statistical.enumeration import ONE
 from tests.support.normal import quantile
+from tests.unit.stream.config.given import examined, loaded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.config.loading import Report
-    from stream.model.alarms import Alarms
+    from stream.model.alarm import Alarm
 
 CONFIG = """\
 feeds:
@@ -54,19 +53,13 @@ alarms:
     {keys}
 """
 GDP = ', privacy: gdp, delta: "1e-6"'
+HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 
 
-def examined(folder: Path, text: str) -> Report:
-    """Return what a file comes to."""
-    return examine(folder / "alarms.yaml", environ={}, given=text.encode())
-
-
-def loaded(folder: Path, text: str) -> Alarms:
-    """Return what a file without errors comes to."""
-    report = examined(folder, text)
-    assert report.alarms is not None, report.errors
-    return report.alarms
+def crowd(folder: Path, text: str) -> Alarm:
+    """Return the alarm of a file without errors."""
+    return loaded(folder, text).by_name["crowd"]
 
 
 def written(
@@ -88,7 +81,7 @@ def written(
     [
         ("COUNT(*) > 30", TUMBLE, "9"),
         ("COUNT(DISTINCT person) < 3", TUMBLE, "9"),
-        ("SUM(age) >= 900", "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)", "9"),
+        ("SUM(age) >= 900", HOP, "9"),
         ("COUNT(*) BETWEEN 30 AND 90", TUMBLE, "9"),
         ("COUNT(*) > 30 AND NOT COUNT(*) FILTER (WHERE age > 60) > 3", TUMBLE, "9"),
         ("2 * COUNT(*) + SUM(age) > 4000", TUMBLE, "200"),
@@ -104,10 +97,8 @@ def test_comparisons_are_paid(
     budget, query = alarms.budget, alarms.by_name["crowd"]
     assert budget.gaussian == Gaussian(Fraction(20), Fraction(1, 10**6))
     assert budget.wall_units == budget.gaussian.wall_units
-    operator = create(query.mechanism, query.condition, query.aim)
-    before = loaded(tmp_path, written(**asked, promise="")).by_name["crowd"]
-    alone = create(before.mechanism, before.condition, before.aim)
-    assert operator.plan.epsilon != alone.plan.epsilon
+    before = crowd(tmp_path, written(**asked, promise=""))
+    assert operator_of(query).plan.epsilon != operator_of(before).plan.epsilon
     assert query.fingerprint == fingerprint(query, budget) != before.fingerprint
 
 
@@ -118,12 +109,12 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
         how = f"{{tslm: {{max_fpr: 0.01, bounded_error: {first}}}}}"
         keys = f"tolerance: {tolerance}\n    mechanism: {how}"
         having = "COUNT(*) > 30 AND COUNT(*) < 90 OR COUNT(*) FILTER (WHERE age > 60) > 50"
-        query = loaded(tmp_path, written(having=having, keys=keys)).by_name["crowd"]
-        operator = create(query.mechanism, query.condition, query.aim)
+        query = crowd(tmp_path, written(having=having, keys=keys))
+        operator = operator_of(query)
         decides = operator.negation if isinstance(operator, Mirrored) else operator
         assert isinstance(operator, Mirrored) is (first == "fpr")
         assert isinstance(decides, Scored)
-        assert operator.plan == price(query.mechanism, query.condition, query.aim)
+        assert operator.plan == price_of(query)
         assert operator.plan.ratio == pytest.approx(1, abs=1e-3)
 
 
@@ -131,9 +122,9 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
 def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> None:
     """The mirrored decision keeps both rates exactly, and its neighbours are mu-GDP at its rho."""
     keys = "tolerance: 9\n    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}"
-    query = loaded(tmp_path, written(having=having, keys=keys)).by_name["crowd"]
-    operator = create(query.mechanism, query.condition, query.aim)
-    assert operator.plan == price(query.mechanism, query.condition, query.aim)
+    query = crowd(tmp_path, written(having=having, keys=keys))
+    operator = operator_of(query)
+    assert operator.plan == price_of(query)
     assert isinstance(operator, Mirrored)
     assert isinstance(operator.negation, Scored)
     silent = operator.negation.operator
@@ -141,9 +132,8 @@ def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> No
     towards = 1 if ">" in having else -1
     at = np.array([30, 30 + towards * (1 + 2 * 9)])  # false still, and true beyond the tolerance
     scores = operator.negation.score.of(0, np.array([at]))
-    laws = [silent.law(np.array([each, each])) for each in scores]
-    false_ring, miss = (1 - Fraction(int(laws[0][0]), ONE), Fraction(int(laws[1][0]), ONE))
-    assert false_ring <= Fraction(1, 100)
+    silence, miss = (Fraction(int(silent.law(np.array([one, one]))[0]), ONE) for one in scores)
+    assert 1 - silence <= Fraction(1, 100)
     assert miss <= Fraction(1, 20)
     mu = mu_of(silent.units) + Fraction(1, 2**85)  # more than a quantile here is off by
     steps = [quantile(Fraction(each, ONE)) for each in silent.probabilities.tolist()]
@@ -152,22 +142,26 @@ def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> No
 
 
 CUMULATE = "CUMULATE(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
-HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
 BAND = 'mechanism: {decider: {reference: 40, epsilon: "0.5"}}'
 BOTH = "COUNT(*) > 30 AND COUNT(*) < 90"
+TURNED = "{probe: {max_fpr: 0.01, bounded_error: fpr}}"
+
+
+def by(mechanism: str, **more: str) -> str:
+    """Return a file whose alarm a mechanism decides."""
+    return written(keys=f"tolerance: 9\n    mechanism: {mechanism}", **more)
+
+
 CONVERTED = {
-    "ppwlm": written(keys="tolerance: 9\n    mechanism: ppwlm"),
-    "dppwlm": written(keys="tolerance: 9\n    mechanism: dppwlm", unit="event"),
-    "probe": written(keys="tolerance: 9\n    mechanism: probe", having=BOTH),
-    "probe-ent": written(keys="tolerance: 9\n    mechanism: probe-ent", having=BOTH),
-    "probe-ent of one": written(keys="tolerance: 9\n    mechanism: probe-ent"),
-    "turned round": written(
-        keys="tolerance: 9\n    mechanism: {probe: {max_fpr: 0.01, bounded_error: fpr}}",
-        having=BOTH,
-    ),
+    "ppwlm": by("ppwlm"),
+    "dppwlm": by("dppwlm", unit="event"),
+    "probe": by("probe", having=BOTH),
+    "probe-ent": by("probe-ent", having=BOTH),
+    "probe-ent of one": by("probe-ent"),
+    "turned round": by(TURNED, having=BOTH),
     "band": written(having="ABS(COUNT(*) - REFERENCE) >= 9", keys=BAND),
-    "early runs": written(keys="tolerance: 9\n    mechanism: svt", window=CUMULATE, unit="event"),
-    "a run an event": written(keys="tolerance: 9\n    mechanism: svt", unit="event"),
+    "early runs": by("svt", window=CUMULATE, unit="event"),
+    "a run an event": by("svt", unit="event"),
 }
 
 
@@ -175,7 +169,7 @@ CONVERTED = {
 def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
     """Its price is that of all it could lose, certified, whatever it gives back otherwise."""
     texts = (CONVERTED[name], CONVERTED[name].replace(GDP, ""))
-    query, before = (loaded(tmp_path, text).by_name["crowd"] for text in texts)
+    query, before = (crowd(tmp_path, text) for text in texts)
     operator, alone = operator_of(query), operator_of(before)
     beyond = query.aim.alarms if name == "a run an event" else 0
     whole = gaussian_units(alone.plan.epsilon) + beyond
@@ -196,9 +190,8 @@ def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
 
 def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
     """Each step is decided by tslm: as many tables as looks, and their rho adds up."""
-    query = loaded(tmp_path, written(window=CUMULATE, unit="event")).by_name["crowd"]
+    query = crowd(tmp_path, written(window=CUMULATE, unit="event"))
     early = early_of(query)
-    assert early is not None
     once = replace(query.aim, looks=1, max_fpr=query.aim.max_fnr / 6)
     each = price("tslm", query.condition, once)
     assert early.plan.epsilon == 6 * each.epsilon
@@ -216,9 +209,7 @@ def test_noise_of_panes_is_the_same_under_both_promises(
     tmp_path: Path, window: str, having: str, times: int
 ) -> None:
     """It follows from epsilon; what a pane is charged is its price, of each pane that is moved."""
-    text = written(
-        keys="tolerance: 9\n    mechanism: panes", window=window, having=having, unit="event"
-    )
+    text = by("panes", window=window, having=having, unit="event")
     paid, pure = (loaded(tmp_path, each) for each in (text, text.replace(GDP, "")))
     (panes,), (before,) = (one.panes.values() for one in (paid, pure))
     assert panes.aim.pane_units == before.aim.pane_units
@@ -263,7 +254,7 @@ def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
 
 def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path: Path) -> None:
     """Also not by who plans without a file: a pure law is never charged as if it were another."""
-    query = loaded(tmp_path, written()).by_name["crowd"]
+    query = crowd(tmp_path, written())
     paid = {each for each, one in ALL.items() if one.gaussian or one.converted or one.bands}
     assert paid >= {"tslm", "ppwlm", "dppwlm", "probe", "probe-ent", "svt", "panes", "decider"}
     assert "nlm" not in paid

@@ -11,9 +11,10 @@ from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
 from operators.conditions.weights import Weight
 from stream.config.loading import check, load
-from stream.model.feeds import Clock, Codec, FieldType, Partitioner
+from stream.model.feeds import Clock, Codec, Domain, FieldType, Partitioner
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
+from stream.windows.schedule import Schedule
 from tests.support.configurations import DESIGN, HAVING, edited, write
 
 if TYPE_CHECKING:
@@ -28,16 +29,11 @@ def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
     assert alarms.budget.epsilon_max == 4
     assert alarms.budget.contribution == Contribution(1, 1)
     assert alarms.budget.periods == Periods(LocalCalendar(1, 1, "UTC"))
-    assert alarms.kafka is None
     assert alarms.settings.ledger_url == f"sqlite:///{tmp_path}/.tocsin/alarms.db"
-    assert alarms.settings.public_address == ("0.0.0.0", 9464)  # noqa: S104 -- the default
-    assert query.domain.fields == ("room",)
-    assert query.domain.values == (("lobby", "lab", "attic"),)
-    assert isinstance(query.calendar, FixedCalendar)
-    assert query.calendar.size_ms == 3_600_000
-    assert query.calendar.schedule is not None
-    (aggregate,) = query.aggregates
-    assert aggregate.kind is Weight.DISTINCT_UNITS
+    assert query.domain == Domain(("room",), (("lobby", "lab", "attic"),))
+    schedule = Schedule.parse("Mon-Fri 07:00-22:00", "UTC")
+    assert query.calendar == FixedCalendar(3_600_000, 3_600_000, schedule)
+    assert [aggregate.kind for aggregate in query.aggregates] == [Weight.DISTINCT_UNITS]
     assert str(query.condition.formula) == "a1"
     assert query.condition.atoms["a1"].thresholds.tolist() == [121, 121, 121]
     assert query.condition.sensitivities == (1,)
@@ -96,7 +92,6 @@ alarms:
     path = write(tmp_path, text, capacity=capacity)
     alarms = load(path, environ={"PASSWORD": "p"})
     feed, query, kafka = alarms.feeds["badges"], alarms.by_name["rooms"], alarms.kafka
-    assert kafka is not None
     assert (kafka.bootstrap, kafka.group) == ("a:1,b:2", "shop")
     assert (kafka.alarms_topic, kafka.decisions_topic) == ("shop.alarms", "shop.decisions")
     assert (kafka.wakeup_topic, kafka.session_timeout_ms) == ("shop.bell", 6_000)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.events.decoder import Batch, Record
-
-    Reader = type[PartitionReader]
+    from tests.support.neighbours import Reader
 
 
 class StopsAtLate(PartitionReader):

@@ -6,25 +6,9 @@ import numpy as np
 import pytest
 
 from stream.counting.bounding import Bounds, Capped, Contributions
-from stream.events.units import Units
+from tests.support.contributions import random_rows
 
 GROUPS, EVENTS = 2, 2
-
-
-def _rows(random: np.random.Generator, *, ids: bool) -> Contributions:
-    count = int(random.integers(0, 40))
-    hashes = np.stack([random.integers(0, 4, count), np.zeros(count, np.int64)], axis=1)
-    counts = random.random((2, count)) < 0.7
-    counts[0] |= ~counts[1]
-    return Contributions(
-        sequence=np.arange(count),
-        period=random.integers(0, 2, count),
-        unit=Units.of(hashes.astype(np.uint64)),
-        cell=random.integers(0, 4, count),
-        weight=np.ones((2, count), np.int64),
-        counts=counts,
-        event_id=random.integers(0, 5, (count, 2)).astype(np.uint64) if ids else None,
-    )
 
 
 class _Walk:
@@ -42,7 +26,8 @@ class _Walk:
         rows, found = self.rows, []
         event = () if rows.event_id is None else tuple(rows.event_id[at].tolist())
         for statistic, distinct in enumerate(self.bounds.distinct):
-            key = (statistic, *place) if distinct else (statistic, *place, 1, *event)
+            weight = int(rows.weight[statistic, at])
+            key = (statistic, *place) if distinct else (statistic, *place, weight, *event)
             if not rows.counts[statistic, at] or ((distinct or event) and key in self.used):
                 continue
             self.used.add(key)
@@ -54,7 +39,7 @@ class _Walk:
         """Return why a row counts in no statistic, or nothing."""
         bounds, rows = self.bounds, self.rows
         unit, cell = int(rows.unit.number[at]), int(rows.cell[at])
-        period = int(rows.period[at]) if bounds.per_user else 0
+        period = int(rows.period[at])
         place = (unit, period, cell)
         new = self.new_in(at, place)
         if not new:
@@ -81,16 +66,11 @@ def _told(bounds: Bounds, rows: Contributions) -> Capped:
     fates = [walk.fate(at) for at in range(len(rows))]
     units = rows.unit.number.tolist()
 
-    def people(why: str) -> int:
-        return len({unit for unit, fate in zip(units, fates, strict=True) if fate == why})
+    def beyond(cap: str) -> tuple[int, int]:
+        left_out = [unit for unit, fate in zip(units, fates, strict=True) if fate == cap]
+        return len(left_out), len(set(left_out))
 
-    return Capped(
-        fates.count("repeat"),
-        fates.count("groups"),
-        people("groups"),
-        fates.count("events"),
-        people("events"),
-    )
+    return Capped(fates.count("repeat"), *beyond("groups"), *beyond("events"))
 
 
 @pytest.mark.parametrize("ids", [False, True])
@@ -104,7 +84,7 @@ def test_every_event_left_out_is_told_once(
     bounds = Bounds(per_user, distinct, ids, GROUPS, EVENTS)
     lost = 0
     for _ in range(40):
-        rows = _rows(random, ids=ids)
+        rows = random_rows(random, int(random.integers(0, 200)), bounds)
         found = bounds.capped(rows)
         assert found == _told(bounds, rows)
         left = found.repeats + found.beyond_groups + found.beyond_events

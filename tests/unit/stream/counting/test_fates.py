@@ -14,7 +14,6 @@ import pytest
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from stream.config.loading import load
 from stream.counting.fates import Fate
 from stream.counting.partition import ReadStart
 from stream.events.decoder import Record
@@ -22,54 +21,16 @@ from stream.model.feeds import Codec, Domain, Field, FieldType
 from tests.support import reference
 from tests.support.decoding import ipc
 from tests.support.neighbours import reader_for
+from tests.support.random_logs import MINUTE_MS, START_MS, alarms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
-_CONFIG = """\
-feeds:
-  badges:
-    topic: badges
-    time: ts
-    unit: person
-    fields:
-      person: string
-      room: {domain: [attic, bar]}
-      floor: {type: integer, domain: ["1", "2"]}
-      amount: {type: float, clip: [0, 4], resolution: 1}
-      open: boolean
-      ts: timestamp
-    codec: json
-budget: {privacy_unit: event, epsilon_max: "90"}
-alarms:
-"""
-_ALARMS = {
-    "rooms": "SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' MINUTE) "
-    "HAVING COUNT(*) > 5",
-    "floors": "SELECT floor FROM badges WHERE open "
-    "GROUP BY floor, TUMBLE(ts, INTERVAL '1' MINUTE) HAVING SUM(amount) > 20",
-    "again": "SELECT floor FROM badges WHERE open "
-    "GROUP BY floor, TUMBLE(ts, INTERVAL '1' MINUTE) HAVING SUM(amount) > 30",
-}
 
-
-def loaded(tmp_path: Path) -> Alarms:
-    """Return the configuration of all alarms."""
-    alarms = "".join(
-        f"  {name}:\n    sql: {sql}\n    max_fnr: 0.05\n    tolerance: 3\n"
-        "    timing: {grace: 1s}\n"
-        for name, sql in _ALARMS.items()
-    )
-    path = tmp_path / "alarms.yaml"
-    path.write_text(_CONFIG + alarms)
-    return load(path, environ={})
-
-
-def counted(alarms: Alarms, records: Sequence[Record], begin_ms: int = 0) -> Counter[str]:
+def counted(alarms: Alarms, records: Sequence[Record], begin_ms: int = START_MS) -> Counter[str]:
     """Return what a reader tells of events: how many it read, and which it dropped."""
     told: Counter[str] = Counter()
     reader = reader_for(alarms, on_read=lambda many: told.update(read=many), on_drops=told.update)
@@ -80,31 +41,34 @@ def counted(alarms: Alarms, records: Sequence[Record], begin_ms: int = 0) -> Cou
 
 def row(**fields: Any) -> dict[str, Any]:
     """Return an event that every alarm counts, but for some fields."""
-    good = {"person": "p", "room": "attic", "floor": 1, "amount": 2.0, "open": True, "ts": 5}
+    good = {"person": "ann", "room": "attic", "amount": 2.0, "open": True, "ts": START_MS}
     return good | fields
 
 
-def test_rows_read_again_for_windows_decided_before_are_no_drops(tmp_path: Path) -> None:
+def test_rows_read_again_for_windows_decided_before_are_no_drops() -> None:
     """After a restart a slice begins in windows that are over: they took their rows then."""
+    later_ms = START_MS + MINUTE_MS
     records = [
-        Record(at, 60_500, log_append=True, value=json.dumps(row(ts=time_ms)).encode())
-        for at, time_ms in enumerate((59_000, 61_000))
+        Record(at, later_ms + 500, log_append=True, value=json.dumps(row(ts=time_ms)).encode())
+        for at, time_ms in enumerate((later_ms - 1_000, later_ms + 1_000))
     ]
-    assert counted(loaded(tmp_path), records, 60_000) == {"read": 2}
+    alarms = alarms_of(Codec.JSON, PrivacyUnit.EVENT, ids=False)
+    assert counted(alarms, records, later_ms) == {"read": 2}
 
 
-def test_events_are_counted_not_messages(tmp_path: Path) -> None:
+def test_events_are_counted_not_messages() -> None:
     """Every row of an Arrow message is an event; a message that cannot be read is one, dropped."""
-    alarms = loaded(tmp_path)
-    feed = replace(alarms.feeds["badges"], codec=Codec.ARROW)
-    alarms = replace(alarms, feeds={"badges": feed})
-    rows = [row(), row(room="hall", floor=9), row(person=None)]
+    alarms = alarms_of(Codec.ARROW, PrivacyUnit.EVENT, ids=False)
+    rows = [row(), row(room="hall"), row(person=None)]
     columns = {name: pa.array([one[name] for one in rows]) for name in row()}
     values = [ipc(columns), b"nonsense", None]
-    told = counted(
-        alarms, [Record(at, 10, log_append=True, value=value) for at, value in enumerate(values)]
-    )
-    assert told == {"read": 5, "out_of_domain": 1, "missing_field": 1, "undecodable": 2}
+    records = [Record(at, START_MS, True, value) for at, value in enumerate(values)]
+    assert counted(alarms, records) == {
+        "read": 5,
+        "out_of_domain": 1,
+        "missing_field": 1,
+        "undecodable": 2,
+    }
 
 
 @pytest.mark.parametrize("scene", reference.scenes(), ids=lambda scene: scene.name)

@@ -29,12 +29,7 @@ KINDS: dict[str, tuple[FieldType, pa.DataType, list[Any]]] = {
 SCHEMA = pa.schema([(name, stored) for name, (_, stored, _) in KINDS.items()])
 VALUES = {name: st.sampled_from(values) for name, (*_, values) in KINDS.items()}
 DIRECT: dict[Comparison, Callable[[Any, Any], bool]] = {
-    Comparison.EQ: operator.eq,
-    Comparison.NE: operator.ne,
-    Comparison.LT: operator.lt,
-    Comparison.LE: operator.le,
-    Comparison.GT: operator.gt,
-    Comparison.GE: operator.ge,
+    each: getattr(operator, each.name.lower()) for each in Comparison
 }
 
 

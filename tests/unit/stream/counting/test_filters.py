@@ -12,24 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accountant.units import PrivacyUnit
 from operators.conditions.comparison import Comparison
 from stream.counting import counter, filters
 from stream.counting.bounding import Bounds
-from stream.model.feeds import Codec, FieldType
+from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from tests.support.contributions import random_rows
-from tests.support.neighbours import record_of
-from tests.support.random_logs import MINUTE_MS, MINUTES, START_MS, Setup, alarms_of, random_log
-from tests.unit.stream.counting.test_sharing import digests, reader_of
+from tests.support.random_logs import alarms_of
+from tests.unit.stream.counting.test_sharing import _SETUPS, told_apart
 
 if TYPE_CHECKING:
     from stream.counting.bounding import Contributions
     from stream.model.filters import Where
+    from tests.support.random_logs import Setup
 
-_SETUPS = [
-    Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
-]
 _MANY = 70  # more than a word has bits
 _WIDTHS = {"narrow": 2**20, "wide": 0}
 
@@ -53,8 +49,8 @@ def _some_filter(rng: random.Random, depth: int = 2) -> Where:
     )
 
 
-def _counts_otherwise(setup: Setup, rng: random.Random) -> bool:
-    """Tell whether one of many alarms counts otherwise beside the others than alone."""
+def _counts_otherwise(setup: Setup, rng: random.Random) -> str:
+    """Return which of many alarms counts otherwise beside the others than alone."""
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     wheres = [None, *(_some_filter(rng) for _ in range(_MANY))]
     queries = [
@@ -62,15 +58,7 @@ def _counts_otherwise(setup: Setup, rng: random.Random) -> bool:
         for query in alarms.by_name.values()
         for at, where in enumerate(wheres if query.id == "count" else wheres[: rng.randrange(5)])
     ]
-    cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
-    (log,) = random_log(setup, rng, size=60)
-    records = [record_of(setup, message) for message in log]
-    pieces = [records[:30], records[30:40], records[40:]]
-    together = digests(reader_of(alarms, queries, cursors), pieces)
-    alone = {}
-    for query in queries:
-        alone |= digests(reader_of(alarms, [query], cursors), pieces)
-    return together != alone
+    return told_apart(setup, alarms, queries, rng)
 
 
 @pytest.mark.long

@@ -31,7 +31,9 @@ def counted(rows: list[Row], steps: int, bounds: Bounds) -> list[list[tuple[int,
     """Return person and cell of what each step counts."""
     found: list[list[tuple[int, int]]] = []
     for step in range(steps):
-        taken = {at: [rows_of(some)] for at in range(step + 1) if (some := taken_at(rows, at))}
+        taken = {
+            at: [rows_of([row for row in rows if row[1] == at])] for _, at, *_ in rows if at <= step
+        }
         turned = in_turn(taken, step)
         if turned is None:
             found.append([])
@@ -42,11 +44,6 @@ def counted(rows: list[Row], steps: int, bounds: Bounds) -> list[list[tuple[int,
         who = left.unit.roster.hashed[left.unit.number, 0].astype(np.int64)
         found.append(sorted(zip(who.tolist(), left.cell.tolist(), strict=True)))
     return found
-
-
-def taken_at(rows: list[Row], step: int) -> list[Row]:
-    """Return those that a step is the first to take."""
-    return [row for row in rows if row[1] == step]
 
 
 def bounds_of(unit: PrivacyUnit, cells: int = 1) -> Bounds:

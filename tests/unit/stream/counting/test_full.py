@@ -24,15 +24,15 @@ class Met:
 
     def __init__(self) -> None:
         self.roster = Roster()
-        self.numbers: dict[tuple[int, ...], int] = {}
+        self.known: list[list[int]] = []
 
     def __call__(self, hashes: NDArray[np.uint64]) -> Units:
         """Return the units of rows by their hashes, newcomers added to the roster."""
-        for unit in map(tuple, hashes.tolist()):
-            if unit not in self.numbers:
-                self.numbers[unit] = len(self.roster)
+        for unit in hashes.tolist():
+            if unit not in self.known:
+                self.known.append(unit)
                 self.roster.extend(np.array([unit], np.uint64))
-        numbers = [self.numbers[unit] for unit in map(tuple, hashes.tolist())]
+        numbers = [self.known.index(unit) for unit in hashes.tolist()]
         return Units(np.array(numbers, np.int64), self.roster)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MINUTE_MS = 60_000
 _GRACE_MS = 1_000
 _SKEW_MS = 200
+_WHOLE = ReadStart(whole=True)
 _CONFIG = """\
 feeds:
   badges:
@@ -59,17 +60,17 @@ def loaded(folder: Path, text: str) -> Alarms:
     return load(path, environ={})
 
 
-def reader_from(alarms: Alarms, start_ms: int, start: ReadStart) -> PartitionReader:
+def reader_from(alarms: Alarms, start_ms: int = 0, start: ReadStart = _WHOLE) -> PartitionReader:
     """Return a reader that begins with the window at ``start_ms``."""
     reader = reader_for(alarms)
     reader.begin({"crowd": start_ms}, start)
     return reader
 
 
-def event(offset: int, time_ms: int, append_ms: int, *, broker: bool = True) -> Record:
+def event(offset: int, time_ms: int, append_ms: int) -> Record:
     """Return one event in the attic."""
     value = json.dumps({"person": f"p{offset}", "room": "attic", "ts": time_ms}).encode()
-    return Record(offset, append_ms, broker, value)
+    return Record(offset, append_ms, log_append=True, value=value)
 
 
 def counts(reader: PartitionReader) -> list[tuple[int, int, bool]]:
@@ -88,7 +89,7 @@ def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
         |--- minute 0 ---|grace|skew|
            e                      ^  closes here, not before
     """
-    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    reader = reader_from(alarms)
     cut_ms = _MINUTE_MS + _GRACE_MS
     reader.read([event(0, 5, 10), event(1, cut_ms, cut_ms + _SKEW_MS - 1)])
     assert counts(reader) == []
@@ -99,7 +100,7 @@ def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
 
 def test_append_times_may_step_back_within_the_skew(alarms: Alarms) -> None:
     """A leader change dates a later record earlier; whether it counts is its own affair."""
-    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    reader = reader_from(alarms)
     cut_ms = _MINUTE_MS + _GRACE_MS
     reader.read(
         [
@@ -112,18 +113,9 @@ def test_append_times_may_step_back_within_the_skew(alarms: Alarms) -> None:
     assert (int(partial.value.sum()), partial.first_offset, partial.last_offset) == (1, 1, 1)
 
 
-def test_dates_that_senders_choose_close_nothing(alarms: Alarms) -> None:
-    """Neither a far-future event nor a record with a sender's timestamp moves a cut."""
-    reader = reader_from(alarms, 0, ReadStart(whole=True))
-    reader.read([event(0, 2**61, 10), event(1, 5, 2**61, broker=False), event(2, 5, 20)])
-    assert counts(reader) == []
-    reader.arrived_through(_MINUTE_MS + _GRACE_MS)
-    assert counts(reader) == [(0, 1, True)]
-
-
 def test_idle_partition_closes_empty_windows_too(alarms: Alarms) -> None:
     """When the log was read to its end well after a cut, every window before it is complete."""
-    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    reader = reader_from(alarms)
     reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
     assert counts(reader) == [(0, 0, True), (1, 0, True), (2, 0, True)]
 
@@ -186,7 +178,7 @@ def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Al
         event(3, 2 * _MINUTE_MS + 2_500, 0),
     ]
     later = [mark(4, 2 * _MINUTE_MS), event(5, 2 * _MINUTE_MS + 7, 0), mark(6, 4 * _MINUTE_MS)]
-    reader = reader_from(punctuated, 0, ReadStart(whole=True))
+    reader = reader_from(punctuated)
     reader.read(written[:2])
     assert counts(reader) == []
     reader.read(written[2:])
@@ -199,7 +191,7 @@ def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
 ) -> None:
     """What cannot be kept is dropped by name, and no window passes for one without events."""
     monkeypatch.setattr(partition, "_MOST_UNMARKED", 2)
-    reader = reader_from(punctuated, 0, ReadStart(whole=True))
+    reader = reader_from(punctuated)
     for each in range(3):
         reader.read([event(each, 5, 0)])
     reader.read([mark(3, _MINUTE_MS), event(4, _MINUTE_MS + 7, 0), mark(5, 4 * _MINUTE_MS)])

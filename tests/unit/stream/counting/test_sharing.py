@@ -61,11 +61,28 @@ def digests(reader: PartitionReader, pieces: Sequence[Sequence[Record]]) -> dict
     return found
 
 
+def told_apart(setup: Setup, alarms: Alarms, queries: Sequence[Alarm], rng: random.Random) -> str:
+    """Return which query counts otherwise beside the others than alone; empty for none.
+
+    All begin where they like.
+    """
+    cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
+    (log,) = random_log(setup, rng, size=60)
+    records = [record_of(setup, message) for message in log]
+    pieces = [records[:20], records[20:30], records[30:]]
+    together = digests(reader_of(alarms, queries, cursors), pieces)
+    for query in queries:
+        alone = digests(reader_of(alarms, [query], cursors), pieces)
+        if alone != {key: found for key, found in together.items() if key.query == query.id}:
+            return query.id
+    return ""
+
+
 def beside_others(setup: Setup, rng: random.Random) -> str:
     """Return which query counts otherwise beside other queries than alone; empty for none.
 
     Of every alarm there are twins that differ in their thresholds only, and some that differ from
-    it in one thing that matters; all begin where they like.
+    it in one thing that matters.
     """
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     queries = []
@@ -79,16 +96,7 @@ def beside_others(setup: Setup, rng: random.Random) -> str:
         replace(count, id="distinct", aggregates=people.aggregates),
     ]
     rng.shuffle(queries)
-    cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
-    (log,) = random_log(setup, rng, size=60)
-    records = [record_of(setup, message) for message in log]
-    pieces = [records[:20], records[20:25], records[25:]]
-    together = digests(reader_of(alarms, queries, cursors), pieces)
-    for query in queries:
-        alone = digests(reader_of(alarms, [query], cursors), pieces)
-        if alone != {key: found for key, found in together.items() if key.query == query.id}:
-            return query.id
-    return ""
+    return told_apart(setup, alarms, queries, rng)
 
 
 @pytest.mark.long

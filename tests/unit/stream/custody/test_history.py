@@ -19,6 +19,10 @@ from stream.custody.history import entry_fields
 
 HOUR_MS = 3_600_000
 ASKED: dict[str, Any] = {
+    "query": "crowd",
+    "start_ms": 0,
+    "end_ms": HOUR_MS,
+    "answer": Answer.RESERVED,
     "fingerprint": "f",
     "units": UNITS_PER_EPSILON // 2,
     "cells": 4,
@@ -36,22 +40,10 @@ ENDED: dict[str, Any] = {
 }
 
 
-def asked(query: str, hour: int, answer: Answer) -> entries.Asked:
-    """Return what a window asked for."""
-    return entries.Asked(query, hour * HOUR_MS, (hour + 1) * HOUR_MS, answer=answer, **ASKED)
-
-
-def seen(query: str) -> SeenDecision:
-    """Return another copy's decision."""
-    place = ("other", query, "s", 0, HOUR_MS, 3, Outcome.DECIDED, UNITS_PER_EPSILON, 0)
-    return SeenDecision(*place, next_start_ms=HOUR_MS)
-
-
-def given(query: str) -> entries.Given:
-    """Return what a window that waited was answered."""
-    return entries.Given(query, 0, HOUR_MS, Answer.REFUSED)
-
-
+SEEN = SeenDecision(
+    *("other", "crowd", "s", 0, HOUR_MS, 3, Outcome.DECIDED, UNITS_PER_EPSILON, 0),
+    next_start_ms=HOUR_MS,
+)
 ENTRIES: list[Entry] = [
     entries.Begun("l", b"digest", 5, 1),
     entries.Budgeted(BudgetTerms("s", PrivacyUnit.USER, 99, "lifetime")),
@@ -61,15 +53,15 @@ ENTRIES: list[Entry] = [
     entries.Registered("crowd", "s", "badges", "f", "text", ANYWHERE, 5),
     entries.Changed("crowd", "f", "text", ANYWHERE, 5),
     entries.Retired("crowd"),
-    entries.Admitted("s", OfWindow("crowd", 0, HOUR_MS), (asked("crowd", 0, Answer.RESERVED),)),
+    entries.Admitted("s", OfWindow("crowd", 0, HOUR_MS), (entries.Asked(**ASKED),)),
     entries.Admitted("s", OfWindow("crowd", 0, HOUR_MS)),
-    entries.Answered("s", (given("crowd"),)),
+    entries.Answered("s", (entries.Given("crowd", 0, HOUR_MS, Answer.REFUSED),)),
     entries.Ended(
         **ENDED, outcome=Outcome.DECIDED, alarm_count=2, loss_units=UNITS_PER_EPSILON // 4
     ),
     entries.Ended(**ENDED, outcome=Outcome.DENIED, reason="budget"),
     entries.Worst("s", 9),
-    entries.Recovered((seen("crowd"),), 5),
+    entries.Recovered((SEEN,), 5),
     entries.Passed("crowd", 5),
     entries.ClockSet(9, 5),
     entries.Archived("f.parquet", 1, 5, bytes(16), 9),

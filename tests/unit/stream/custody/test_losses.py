@@ -89,26 +89,25 @@ def ledger(alarms: Alarms) -> Iterator[Ledger]:
         yield opened
 
 
-def test_alarms_on_the_same_rooms_add_up_room_by_room(ledger: Ledger, alarms: Alarms) -> None:
-    """A room loses what both alarms on rooms and the dearest cell of the third cost it."""
-    found = group_losses(alarms, ledger, alarms.by_name["rooms"])
-    assert found.units.tolist() == [1 + 5 + 4, 5 + 1 + 4]
-    assert found.exact
-    assert found.since_ms == 0
-
-
-def test_rows_that_another_alarm_leaves_out_lose_nothing_to_it(
-    ledger: Ledger, alarms: Alarms
+@pytest.mark.parametrize(
+    ("name", "at", "units"),
+    [
+        ("rooms", (), [1 + 5 + 4, 5 + 1 + 4]),
+        ("staff", (), [4 + 6, 0]),
+        ("rooms", (HOUR_MS,), [0, 0]),
+    ],
+    ids=["both alarms on rooms, and the dearest cell of the third", "no visitor", "another hour"],
+)
+def test_what_is_lost_adds_up_group_by_group(
+    ledger: Ledger, alarms: Alarms, name: str, at: tuple[int, ...], units: list[int]
 ) -> None:
-    """A visitor is no row of the alarm on staff; one of staff sits in either room, never in two."""
-    found = group_losses(alarms, ledger, alarms.by_name["staff"])
-    assert found.units.tolist() == [4 + 6, 0]
+    """A visitor is no row of the alarm on staff; one of staff sits in either room, never in two.
 
-
-def test_another_instant_has_its_own_losses(ledger: Ledger, alarms: Alarms) -> None:
-    """Events of an hour in which nothing was settled have lost nothing."""
-    found = group_losses(alarms, ledger, alarms.by_name["rooms"], HOUR_MS)
-    assert found.units.tolist() == [0, 0]
+    Events of an hour in which nothing was settled have lost nothing.
+    """
+    found = group_losses(alarms, ledger, alarms.by_name[name], *at)
+    assert found.units.tolist() == units
+    assert (found.exact, found.since_ms) == (True, 0) or at
 
 
 def test_charges_of_another_configuration_concern_every_row(ledger: Ledger, place: Path) -> None:

@@ -256,15 +256,6 @@ def test_records_that_cannot_be_read_are_counted(decided: Decided) -> None:
     ]
 
 
-def test_every_retry_has_the_same_digest(decided: Decided) -> None:
-    """It follows from what is stored, so that who publishes it, and how often, changes nothing."""
-    alarms, ledger, records = decided
-    decision, *rang = (one for one in records if one.sequence == BOTH)
-    stored = ledger.decision(WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS))
-    assert decision_record(alarms.by_name["crowd"], alarms, stored) == decision
-    assert decision.alarms_digest == alarms_digest([one.alarm_id for one in rang])
-
-
 def test_a_denial_that_cost_something_does_not_leave(decided: Decided) -> None:
     """A denied window with alarms or a charge is refused before it is a record."""
     alarms, ledger, _ = decided

@@ -7,7 +7,8 @@ import math
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import numpy as np
@@ -118,16 +119,17 @@ def test_a_denied_window_releases_no_count(tmp_path: Path) -> None:
 
 def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
     """Of the alarm, not of the panes: these are the same, and their noise stays."""
-    with_counts = configured(tmp_path / "a", COUNTED)
-    without = configured(tmp_path / "b", alarm("counted", SLIDING, "COUNT(*) > 9"))
-    said = configured(tmp_path / "c", alarm("counted", SLIDING, "COUNT(*) > 9", release="alarms"))
-    assert with_counts.panes.keys() == without.panes.keys()
-    pairs = zip(with_counts.panes.values(), without.panes.values(), strict=True)
-    assert all(one.fingerprint == other.fingerprint for one, other in pairs)
-    prints = {each.by_name["counted"].fingerprint for each in (with_counts, without)}
-    assert len(prints) == 2
-    assert said.by_name["counted"].fingerprint == without.by_name["counted"].fingerprint
-    assert not any(each.releases_counts for each in with_counts.panes.values())
+    of = [
+        configured(
+            tmp_path / str(release), alarm("counted", SLIDING, "COUNT(*) > 9", release=release)
+        )
+        for release in ("counts", None, "alarms")
+    ]
+    (panes, *others) = [{name: each.fingerprint for name, each in one.panes.items()} for one in of]
+    assert others == [panes] * 2
+    (counted, *others) = [one.by_name["counted"].fingerprint for one in of]
+    assert others[0] == others[1] != counted
+    assert not any(each.releases_counts for each in of[0].panes.values())
 
 
 def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
@@ -159,12 +161,8 @@ def test_more_counts_than_a_row_holds_are_refused(
     assert error.hint == "group by fewer fields, shorten a domain, or remove release"
 
 
-class Noise:
-    """Stands for an operator whose noise has a standard deviation of 2 steps a pane."""
-
-    def deviation(self, panes: int) -> float:
-        """Return it."""
-        return 2.0 * panes
+NOISE: Any = SimpleNamespace(deviation=lambda panes: 2.0 * panes)
+"""Stands for an operator whose noise has a standard deviation of 2 steps a pane."""
 
 
 @pytest.mark.parametrize(
@@ -186,14 +184,13 @@ def test_sums_are_in_the_fields_own_unit(
     query = configured(tmp_path, COUNTED).by_name["counted"]
     spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, resolution=resolution)
     noisy = np.array([[steps - 1], [1]], dtype=np.int64)
-    operator = Noise()
-    found = counts_of(replace(query, aggregates=(spec,)), operator, noisy)
+    found = counts_of(replace(query, aggregates=(spec,)), NOISE, noisy)
     assert (found.counts, found.panes) == ([count], 2)
     assert type(found.counts[0]) is type(count)
     assert found.standard_deviation == pytest.approx(
         min(4 * float(resolution), 1.79769e308), rel=1e-5
     )
-    assert counts_of(replace(query, releases_counts=False), operator, noisy) is None
+    assert counts_of(replace(query, releases_counts=False), NOISE, noisy) is None
 
 
 @pytest.mark.parametrize("values", [(), (("x", "y", "z"), ("1", "2"))])
@@ -204,7 +201,7 @@ def test_counts_are_named_as_the_domain_numbers_them(
     domain = Domain(("a", "b")[: len(values)], values)
     query = replace(configured(tmp_path, COUNTED).by_name["counted"], domain=domain)
     noisy = np.arange(len(domain), dtype=np.int64)[None]
-    found = counts_of(query, Noise(), noisy)
+    found = counts_of(query, NOISE, noisy)
     named = [(domain.group(cell), cell) for cell in range(len(domain))]
     assert list(found.by_group()) == named
 
@@ -213,7 +210,5 @@ def test_others_are_stored_as_before(tmp_path: Path) -> None:
     """Not a byte more: what older versions stored has the same digest."""
     query: Alarm = configured(tmp_path, SILENT, rooms=ROOMS).by_name["silent"]
     assert encode_fired(query, [1]) == b'[{"room":"lab"}]'
-    late = encode_fired(query, [], unanswered=2)
-    assert late == b'{"fired":[],"late":[],"unanswered":2}'
-    operator = panes_of(query)
-    assert counts_of(query, operator, np.zeros((3, 2), dtype=np.int64)) is None
+    assert encode_fired(query, [], unanswered=2) == b'{"fired":[],"late":[],"unanswered":2}'
+    assert counts_of(query, panes_of(query), np.zeros((3, 2), dtype=np.int64)) is None

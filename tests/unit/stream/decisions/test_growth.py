@@ -35,13 +35,10 @@ def announced(ledger: Ledger, feed: str, from_ms: int) -> None:
 
 def put_all(run: Harness, feed: str = "", revision: int = 0) -> None:
     """Store every partial of the first window, those of a feed by somebody who knows."""
-    for partition, values in OWN:
-        known = revision if feed == "sales" else 0
-        run.ledger.counts.put_partial(replace(run.counted(partition, values), revision=known))
-    for partition, values in OTHERS:
-        known = revision if feed == "forecast" else 0
-        counted = run.counted(partition, values)
-        run.ledger.counts.put_partial(replace(counted, revision=known))
+    for of, counts in zip(FEEDS, (OWN, OTHERS), strict=True):
+        for partition, values in counts:
+            counted = run.counted(partition, values)
+            run.ledger.counts.put_partial(replace(counted, revision=revision * (of == feed)))
 
 
 @pytest.mark.parametrize("feed", FEEDS)

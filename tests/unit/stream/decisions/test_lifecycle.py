@@ -32,6 +32,9 @@ every_terms = pytest.mark.parametrize(
 )
 
 
+Moved = tuple[State, list[str]]
+
+
 @cache
 def decided(number: int, what: str, *, ledger: str = "ledger") -> DecisionRecord:
     """Return the decision of a window."""
@@ -45,11 +48,18 @@ def fired(number: int, room: str = "hall") -> AlarmRecord:
     return alarm_of(number, {"room": room})
 
 
-def moved(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
-    """Return the state after a window of one group, and what was said."""
-    alarms = [fired(number)] if what == RING else []
-    state, notices = step(state, decided(number, what), alarms, terms, whole=what != LOST)
+def taken(
+    state: State, decision: DecisionRecord, ring: AlarmRecord, what: str, terms: Lifecycle
+) -> Moved:
+    """Return the state after a decision, with a ring where there was one, and what was said."""
+    rings = [ring] if what == RING else []
+    state, notices = step(state, decision, rings, terms, whole=what != LOST)
     return state, [notice.status for notice in notices]
+
+
+def moved(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
+    """Return the state after a window of one group, and what was said."""
+    return taken(state, decided(number, what), fired(number), what, terms)
 
 
 def firing(past: Sequence[str], terms: Lifecycle) -> bool:
@@ -89,7 +99,7 @@ def disagreements(
     letters: str,
     longest: int,
     terms: Lifecycle,
-    take: Callable[..., tuple[State, list[str]]],
+    take: Callable[..., Moved],
     define: Callable[[str, Lifecycle], list[str]] = expected,
 ) -> Iterator[str]:
     """Yield every sequence of windows after whose last one something else is said."""
@@ -112,16 +122,12 @@ def test_every_sequence_says_what_the_definition_says(terms: Lifecycle) -> None:
     assert not list(disagreements(RING + SILENT + DENIED + UNANSWERED, 4, terms, moved))
 
 
-def _denial_is_silence(
-    state: State, number: int, what: str, terms: Lifecycle
-) -> tuple[State, list[str]]:
+def _denial_is_silence(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
     after, said = moved(state, number, SILENT if what == DENIED else what, terms)
     return after, ["denied", *said] if what == DENIED else said
 
 
-def _goes_on_counting(
-    state: State, number: int, what: str, terms: Lifecycle
-) -> tuple[State, list[str]]:
+def _goes_on_counting(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
     after, said = moved(state, number, what, terms)
     if said != ["resolved"]:
         return after, said
@@ -134,14 +140,13 @@ HOLD = 2
 
 def held_moved(
     state: State, number: int, what: str, terms: Lifecycle, *, lasting: int = 99
-) -> tuple[State, list[str]]:
+) -> Moved:
     """Return the same of an alarm that holds, and is another one after so many windows."""
     until = decided(number + HOLD, SILENT).window_end
-    alarms = [msgspec.structs.replace(fired(number), held_until=until)] if what == RING else []
+    ring = msgspec.structs.replace(fired(number), held_until=until)
     changed = str(number // lasting)
     decision = msgspec.structs.replace(decided(number, what), fingerprint=changed)
-    state, notices = step(state, decision, alarms, terms)
-    return state, [notice.status for notice in notices]
+    return taken(state, decision, ring, what, terms)
 
 
 def expected_held(past: str, terms: Lifecycle, *, lasting: int = 99) -> list[str]:
@@ -263,7 +268,7 @@ def expected_of_steps(past: str, terms: Lifecycle) -> list[str]:
     return told(past[-1], before=before, now=now)
 
 
-def stepped(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
+def stepped(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
     """Return the state after a step of an early alarm, and what was said."""
     first = number - number % STEPS
     last = decided(first + STEPS - 1, SILENT).window_end
@@ -277,9 +282,7 @@ def stepped(state: State, number: int, what: str, terms: Lifecycle) -> tuple[Sta
         step_start=decision.window_start,
         step_end=decision.window_end,
     )
-    alarms = [early] if what == RING else []
-    state, notices = step(state, decision, alarms, terms, whole=what != LOST)
-    return state, [notice.status for notice in notices]
+    return taken(state, decision, early, what, terms)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +295,7 @@ def test_an_early_alarm_counts_windows_and_not_their_steps(terms: Lifecycle) -> 
         assert not list(disagreements(letters, longest, terms, stepped, expected_of_steps))
 
 
-def _forgets_what_was_lost(
-    state: State, number: int, what: str, terms: Lifecycle
-) -> tuple[State, list[str]]:
+def _forgets_what_was_lost(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
     after, said = stepped(state, number, what, terms)
     return replace(after, unclear=""), said
 
@@ -309,7 +310,7 @@ def _forgets_what_was_lost(
     ],
 )
 def test_broken_lifecycles_are_caught(
-    broken: Callable[..., tuple[State, list[str]]],
+    broken: Callable[..., Moved],
     letters: str,
     terms: Lifecycle,
     define: Callable[[str, Lifecycle], list[str]],

@@ -72,7 +72,7 @@ def test_what_nobody_could_read_is_waited_for() -> None:
 
 def test_a_reference_that_stands_still_is_named_as_such() -> None:
     """Whatever holds it."""
-    for stand in (Stand.READING, Stand.END, Stand.TRANSACTION, Stand.CORRUPT):
+    for stand in Stand:
         assert told({0: STILL}, {0: replace(STILL, stand=stand)}) == "reference_timeout"
     assert told({0: STILL}, {}) is None
     assert "reference_timeout" in DENIALS

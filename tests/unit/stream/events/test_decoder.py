@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.events import arrow_events
+from stream.events import arrow_events, json_events
 from stream.events import decoder as decoding
 from stream.events.codings import coding_of
 from stream.events.columns import MAX_STRING_BYTES
@@ -53,6 +53,8 @@ times = st.sampled_from(
         TIME_END_MS - 1,
         TIME_END_MS,
         2**63,
+        2**63 - 1,
+        -(2**63),
         "1969-12-31T23:59:59.9999Z",
         "0001-01-01T00:00:00+23:59",
         "9999-12-31T23:59:59.999-00:01",
@@ -62,13 +64,13 @@ times = st.sampled_from(
     ]
 )
 people = st.sampled_from(["alice", "bob", "", "é", "\x00", "x" * 1024, "x" * 1025, 5, None])
-json_events = st.fixed_dictionaries(
+events = st.fixed_dictionaries(
     {},
     optional={
         "person": people,
         "ts": times,
         "room": st.sampled_from(["2.14", None, 3]),
-        "n": st.sampled_from([0, -(2**63), 2**63 - 1, 2**63, 10**400, 1.0, True]),
+        "n": st.sampled_from([0, -(2**63), 2**63 - 1, 2**63, 10**400, 1.0, True, None]),
         "x": st.sampled_from([0, 1.5, 10**400, float("nan"), float("-inf"), 10**18]),
         "b": st.sampled_from([True, False, None, 1]),
         "beside": json_values,
@@ -99,7 +101,7 @@ json_messages = (
     st.none()
     | st.binary(max_size=20)
     | hostile_bytes
-    | json_events.map(lambda event: json.dumps(event).encode())
+    | events.map(lambda event: json.dumps(event).encode())
     | st.just(b'{"person":"alice","ts":"2024-05-01T12:00:00Z","room":"2.14"}')
 )
 json_logs = st.lists(st.tuples(json_messages, st.booleans()), max_size=8).map(
@@ -139,10 +141,15 @@ class BatchedWithFallback:
 
 @pytest.mark.long
 @settings(max_examples=200)
-@given(json_logs)
-def test_json_messages_are_independent(records: list[Record]) -> None:
-    """What a JSON message gives does not depend on the messages around it."""
-    assert_independent(a_decoder(Codec.JSON), records)
+@given(json_logs, st.sampled_from([1, 2, 3, 7, json_events._AT_ONCE]))
+def test_json_messages_are_independent(records: list[Record], at_once: int) -> None:
+    """What a JSON message gives does not depend on the messages around it.
+
+    However many are parsed at once.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_events, "_AT_ONCE", at_once)
+        assert_independent(a_decoder(Codec.JSON), records)
 
 
 @pytest.mark.long
@@ -165,38 +172,6 @@ def test_a_batched_parser_with_a_fallback_is_caught() -> None:
 
     with pytest.raises(AssertionError):
         check()
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 3, 7])
-def test_how_many_messages_are_parsed_at_once_makes_no_difference(
-    monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    """Refused messages, dates, nulls and the ends of 64 bits lie on all sides of every cut."""
-    person = b'{"person":"alice","ts":%b}'
-    numbers = [b"1", b"-9223372036854775808", b"9223372036854775807", b"9223372036854775808"]
-    values = [
-        *(person % number for number in numbers),
-        b'{"person":"bob","ts":"2024-05-01T12:00:00Z","n":-9223372036854775808}',
-        b"{",
-        b'{"person":"bob","ts":5,"n":null,"x":1,"b":false}',
-        b'{"person":"\xc3\xa9","ts":6,"n":9223372036854775807}',
-        b'{"person":5,"ts":6}',
-        b"\xff",
-        b'{"person":null,"ts":null,"n":true}',
-        b'{"person":"carol","ts":"2024-05-01T12:00:00.9999"}',
-        b'{"person":"carol","ts":8,"n":0,"x":-0.0,"b":true,"room":"2.14"}',
-    ] * 2
-    records = [at(offset, value) for offset, value in enumerate(values)]
-    whole, dropped = a_decoder(Codec.JSON).decode(records)
-    monkeypatch.setattr("stream.events.json_events._AT_ONCE", at_once)
-    pieces, of_pieces = a_decoder(Codec.JSON).decode(records)
-    assert laid_out(pieces) == laid_out(whole)
-    assert of_pieces == dropped
-    assert pieces.rows.schema == whole.rows.schema
-    assert pieces.rows.to_pylist() == whole.rows.to_pylist()
-    assert dropped == {"bad_time": 4, "undecodable": 4, "wrong_type": 6}
-    singles = [row for one in records for row in laid_out(a_decoder(Codec.JSON).decode([one])[0])]
-    assert laid_out(whole) == singles
 
 
 @pytest.mark.parametrize(

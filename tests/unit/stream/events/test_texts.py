@@ -46,12 +46,17 @@ def test_different_texts_are_told_apart(values: list[bytes], start: int, places:
     assert first.tolist() == sorted(met.index(text) for text in set(met))
 
 
-@given(st.lists(ANY | EVEN, max_size=5), ANY | EVEN, st.booleans())
+@given(st.lists(ANY | EVEN, max_size=5), ANY | EVEN, st.booleans(), st.sampled_from([8, 1 << 10]))
 def test_a_lexicon_is_a_dictionary(
-    added: list[list[bytes]], asked: list[bytes], crowd: bool
+    added: list[list[bytes]], asked: list[bytes], crowd: bool, slots: int
 ) -> None:
-    """It finds what was added, under the number that it got, wherever searching begins."""
-    lexicon = Lexicon(KEY, SHORT_BYTES)
+    """It finds what was added, under the number that it got, wherever searching begins.
+
+    Also when it has made room, several times over.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_LEAST_SLOTS", slots)
+        lexicon = Lexicon(KEY, SHORT_BYTES)
     if crowd:
         lexicon._first_slots = lambda words: np.zeros(len(words[0]), np.int64)  # type: ignore[method-assign]
     known: dict[bytes, int] = {}
@@ -62,16 +67,6 @@ def test_a_lexicon_is_a_dictionary(
     every = [*asked, *known]
     assert len(lexicon) == len(known)
     assert lexicon.find(texts(every)).tolist() == [known.get(value, -1) for value in every]
-
-
-def test_a_lexicon_grows() -> None:
-    """Nobody is lost when it makes room, also several times over."""
-    lexicon = Lexicon(KEY, 12)
-    names = [f"{number}-person".encode() for number in range(3_000)]
-    for start in range(0, len(names), 700):
-        lexicon.add(texts(names[start : start + 700]))
-    assert lexicon.find(texts(names)).tolist() == list(range(len(names)))
-    assert lexicon.find(texts([b"3000-person"])).tolist() == [-1]
 
 
 @pytest.mark.parametrize("size", [7, 8, 39])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 MARGIN_MS = 5_500
-NOW_MS = 1_000 * HOUR_MS + HOUR_MS // 2
+OPEN_MS = 1_000 * HOUR_MS
+NOW_MS = OPEN_MS + HOUR_MS // 2
 
 CONFIG = """\
 kafka: {bootstrap: "localhost:9092"}
@@ -132,7 +133,7 @@ def ledger(alarms: Alarms, topic: Topic, tmp_path: Path) -> Iterator[Ledger]:
         assert alarms.budget.unit is PrivacyUnit.EVENT
         opened.pins.register_budget(terms_of(alarms, scope_of(query, alarms)))
         opened.pins.register_log(LogIdentity("badges", "cluster", "id", "badges", 2))
-        opened.pins.register_query(registration(query, alarms, NOW_MS // HOUR_MS * HOUR_MS))
+        opened.pins.register_query(registration(query, alarms, OPEN_MS))
         yield opened
 
 
@@ -140,10 +141,19 @@ def ledger(alarms: Alarms, topic: Topic, tmp_path: Path) -> Iterator[Ledger]:
 def grow(alarms: Alarms, ledger: Ledger, topic: Topic) -> Callable[..., Growth | None]:
     """Return the command, with its arguments filled in."""
 
-    def call(feed: str = "badges", partitions: int = 5, **options: Any) -> Growth | None:
-        given = {"settle_ms": 60_000, "clock_ms": lambda: topic.now_ms, "say": lambda _text: None}
-        given["agree"] = lambda _planned: None
-        return growth.add_partitions(alarms, ledger, feed, partitions, **{**given, **options})
+    def call(
+        feed: str = "badges", partitions: int = 5, agree: Callable[[Growth], None] = lambda _: None
+    ) -> Growth | None:
+        return growth.add_partitions(
+            alarms,
+            ledger,
+            feed,
+            partitions,
+            settle_ms=60_000,
+            clock_ms=lambda: topic.now_ms,
+            say=lambda _text: None,
+            agree=agree,
+        )
 
     return call
 
@@ -153,8 +163,7 @@ def test_each_step_waits_for_clocks_that_are_apart(
 ) -> None:
     """Told a margin ahead, made a margin behind, over when sensors had their time after that."""
     done = grow()
-    assert done.announced_ms == NOW_MS
-    assert done.from_ms == NOW_MS + MARGIN_MS
+    assert (done.announced_ms, done.from_ms) == (NOW_MS, NOW_MS + MARGIN_MS)
     assert topic.made_ms >= done.from_ms + MARGIN_MS
     assert done.until_ms is not None
     assert done.until_ms >= topic.made_ms + 60_000 + MARGIN_MS
@@ -206,9 +215,8 @@ def test_nothing_is_done_that_was_not_agreed(
 
 def test_what_it_costs_is_told(grow: Callable[..., Growth], alarms: Alarms, ledger: Ledger) -> None:
     """The windows of the alarms on that feed, and of no other."""
-    hour_ms = NOW_MS // HOUR_MS * HOUR_MS
     (denied,) = growth.denied_by(alarms, ledger, grow())
-    assert denied == growth.Denied("hourly", 1, hour_ms, hour_ms + HOUR_MS)
+    assert denied == growth.Denied("hourly", 1, OPEN_MS, OPEN_MS + HOUR_MS)
 
 
 def test_partitions_that_are_there_are_taken_on(

@@ -34,31 +34,21 @@ async def waiting_to_fetch_again() -> tuple[AIOKafkaConsumer, Connections]:
     return consumer, consumer._client
 
 
-def test_a_request_that_waits_to_be_tried_again_ends_nobody() -> None:
+async def test_a_request_that_waits_to_be_tried_again_ends_nobody() -> None:
     """Aiokafka hands its own cancellation on; the connections are closed all the same."""
-
-    async def stopped() -> bool:
-        consumer, connections = await waiting_to_fetch_again()
-        await stop_consumer(consumer)
-        return connections.closed
-
-    async def by_itself() -> None:
-        await (await waiting_to_fetch_again())[0].stop()
-
-    assert asyncio.run(stopped())
+    consumer, connections = await waiting_to_fetch_again()
+    await stop_consumer(consumer)
+    assert connections.closed
+    consumer, _ = await waiting_to_fetch_again()
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(by_itself())
+        await consumer.stop()
 
 
-def test_who_is_cancelled_while_stopping_ends() -> None:
+async def test_who_is_cancelled_while_stopping_ends() -> None:
     """That cancellation is ours."""
-
-    async def cancelled() -> None:
-        consumer, _ = await waiting_to_fetch_again()
-        stopping = asyncio.create_task(stop_consumer(consumer))
-        await asyncio.sleep(0)
-        stopping.cancel()
-        await stopping
-
+    consumer, _ = await waiting_to_fetch_again()
+    stopping = asyncio.create_task(stop_consumer(consumer))
+    await asyncio.sleep(0)
+    stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(cancelled())
+        await stopping

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -26,12 +27,11 @@ class Watched:
 
     def said(self) -> list[tuple[str, int | None]]:
         """Return the sentences so far, and for how long it was away by then."""
-        return [(line["event"], line.get("unreachable_s")) for line in lines(self.stream)]
+        return [(line["event"], line.get("unreachable_s")) for line in self.lines()]
 
-
-def lines(stream: io.StringIO) -> list[dict[str, Any]]:
-    """Return the JSON lines of a stream."""
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the lines so far."""
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 
 def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
@@ -69,30 +69,16 @@ def test_each_time_it_goes_is_news() -> None:
     assert [event for event, _ in watched.said()] == [Line.UNREACHABLE, Line.BACK] * 3
 
 
-def test_a_broker_that_is_not_there_is_missed(
-    monkeypatch: pytest.MonkeyPatch, unused_port: int
-) -> None:
+async def test_a_broker_that_is_not_there_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever looks for Kafka never fails, and looks again until it is cancelled."""
-    stream = io.StringIO()
-    dependencies = Dependencies(Log(stream, LogSettings(Level.INFO, Form.JSON)))
-    kafka = KafkaSettings(f"127.0.0.1:{unused_port}", "group", "a", "b", "c", "d", {})
-    looked: list[float] = []
-
-    async def sleep(pause_s: float) -> None:
-        looked.append(pause_s)
-        if len(looked) == 3:
-            raise asyncio.CancelledError
-
+    watched = Watched()
+    dependencies = Dependencies(watched.log)
+    nobody = KafkaSettings("127.0.0.1:1", "group", "a", "b", "c", "d", {})
+    sleep = AsyncMock(side_effect=[None, None, asyncio.CancelledError])
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "sleep", sleep)
         with pytest.raises(asyncio.CancelledError):
-            asyncio.run(dependencies.look_for_kafka(kafka))
+            await dependencies.look_for_kafka(nobody)
     assert dependencies.kafka.unreachable_s
-    (line,) = lines(stream)
+    (line,) = watched.lines()
     assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
-
-
-@pytest.fixture
-def unused_port() -> int:
-    """A port that nobody listens on: reserved, never assigned."""
-    return 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import msgspec
 import pytest
@@ -65,11 +66,7 @@ class _Topic:
         self.at = self.first = 0
         self.place: Any = None
 
-    async def start(self) -> None:
-        pass
-
-    async def stop(self) -> None:
-        pass
+    start = stop = AsyncMock()
 
     def assign(self, places: Any) -> None:
         (self.place,) = places
@@ -105,12 +102,17 @@ def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
     return encode(msgspec.structs.replace(decision, budget="feed:badges", **window, **lost))
 
 
+def _loaded(folder: Path, fields: str = "fields:") -> Alarms:
+    """Return two alarms, one with an hourly window, one whose windows are long."""
+    path = folder / "alarms.yaml"
+    path.write_text(CONFIG.replace("fields:", fields), encoding="utf-8")
+    return load(path, environ={})
+
+
 @pytest.fixture
 def alarms(tmp_path: Path) -> Alarms:
-    """Two alarms, one with an hourly window, one whose windows are long."""
-    path = tmp_path / "alarms.yaml"
-    path.write_text(CONFIG, encoding="utf-8")
-    return load(path, environ={})
+    """The two alarms on a live feed."""
+    return _loaded(tmp_path)
 
 
 def _seen(
@@ -197,8 +199,7 @@ def test_an_alarm_that_was_removed_spent_all_the_same(
 
     def removed(ledger: Ledger) -> list[bytes]:
         mine = _decision(HOURS, "removed", 1, ledger=ledger.ledger_id)
-        others = _decision(HOURS, "another-file's", 1)
-        return [mine, others]
+        return [mine, _decision(HOURS, "another-file's", 1)]
 
     seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=removed)
     assert ("removed", HOURS - 1) in seen
@@ -209,9 +210,7 @@ def test_alarms_that_have_passed_their_history_are_not_read_back_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of them was published after their last window."""
-    path = tmp_path / "alarms.yaml"
     history = "history: {from: 1970-01-01, until: 1970-02-01}\n    fields:"
-    path.write_text(CONFIG.replace("fields:", history), encoding="utf-8")
-    replayed = load(path, environ={})
+    replayed = _loaded(tmp_path, history)
     _, first = _seen(replayed, monkeypatch, {"hourly": 744, "slow": 1_000}, decided=HOURS)
     assert first == NEWEST

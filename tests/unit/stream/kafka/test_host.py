@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError
 
 from stream.kafka import host
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     import pytest
@@ -21,15 +19,12 @@ def _app(coordination: Any) -> Any:
     return SimpleNamespace(_consumer=SimpleNamespace(_thread=SimpleNamespace(_consumer=consumer)))
 
 
-def _watched(app: Any, *, ready: bool = False) -> list[BaseException]:
+async def _watched(app: Any, *, ready: bool = False) -> list[type[BaseException]]:
     """Return what a worker that starts crashes of; it is ready after five looks, or before."""
-    crashed: list[BaseException] = []
+    crashed: list[type[BaseException]] = []
 
     class Worker:
         looks = 0
-
-        def __init__(self) -> None:
-            self.app = app
 
         @property
         def _ready(self) -> bool:
@@ -37,23 +32,21 @@ def _watched(app: Any, *, ready: bool = False) -> list[BaseException]:
             return ready or bool(crashed) or self.looks > 5
 
         def _crash(self, reason: BaseException) -> None:
-            crashed.append(reason)
+            crashed.append(type(reason))
 
-    async def watch() -> None:
-        worker: Any = Worker()
-        await asyncio.wait_for(host._Worker._watch_group(worker), PATIENCE_S)
-
-    asyncio.run(watch())
+    worker: Any = Worker()
+    worker.app = app
+    await host._Worker._watch_group(worker)
     return crashed
 
 
-def test_a_group_that_is_lost_while_everything_starts_ends_the_process(
+async def test_a_group_that_is_lost_while_everything_starts_ends_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However its task ended; not where nothing is lost, is there yet, or matters any more."""
     monkeypatch.setattr(host, "_WATCH_S", 0.0)
     lost, kept = SimpleNamespace(done=lambda: True), SimpleNamespace(done=lambda: False)
-    assert [type(reason) for reason in _watched(_app(lost))] == [KafkaError]
+    assert await _watched(_app(lost)) == [KafkaError]
     for app in (_app(kept), _app(None), SimpleNamespace(_consumer=None)):
-        assert _watched(app) == []
-    assert _watched(_app(lost), ready=True) == []
+        assert await _watched(app) == []
+    assert await _watched(_app(lost), ready=True) == []

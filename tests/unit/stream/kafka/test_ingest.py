@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import io
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +26,6 @@ from stream.kafka.positions import Bounds
 from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -117,16 +115,18 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
 async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> None:
     """Run a loop until all of these have happened."""
     task = asyncio.create_task(loop)
-    try:
-        for event in events:
-            await asyncio.wait_for(event.wait(), PATIENCE_S)
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    for event in events:
+        await event.wait()
+    task.cancel()
+    await asyncio.wait([task])
 
 
-async def _loop_through_rebalance(*, while_reading: bool) -> None:
+@pytest.mark.parametrize("while_reading", [True, False])
+async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
+    monkeypatch: pytest.MonkeyPatch, *, while_reading: bool
+) -> None:
+    """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
+    monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
     shared_out: list[bool] = []
     metrics = {"shared_out": lambda: shared_out.append(rebalanced)}
     reader: Any = _Reader(None)
@@ -162,16 +162,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
     assert all(shared_out)  # not before the first assignment
 
 
-@pytest.mark.parametrize("while_reading", [True, False])
-def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
-    monkeypatch: pytest.MonkeyPatch, *, while_reading: bool
-) -> None:
-    """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
-    monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
-    asyncio.run(_loop_through_rebalance(while_reading=while_reading))
-
-
-def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
+async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
@@ -196,36 +187,27 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
             self.records = [Records.of([Record(7, 0, log_append=True, value=b"")])]
 
     lookout: Any = SimpleNamespace(bounds={PARTITION: Bounds(1, 9, 9)})
-
-    async def run() -> None:
-        consumer, read = Consumer(), asyncio.Event()
-        loop = asyncio.get_running_loop()
-        reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
-        reader.newest_append_ms = 0
-        reading = _reading(reader, 7, metrics={"held": hold})
-        consumer.records = [Damage(7, "CorruptRecordException")]
-        await _until(reading._loop(consumer, None, lookout), read, reading_on)
-        assert not consumer.paused
-
-    asyncio.run(run())
+    consumer, read = Consumer(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
+    reader.newest_append_ms = 0
+    reading = _reading(reader, 7, metrics={"held": hold})
+    consumer.records = [Damage(7, "CorruptRecordException")]
+    await _until(reading._loop(consumer, None, lookout), read, reading_on)
+    assert not consumer.paused
     assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
 
 
-def test_a_fetcher_that_died_is_noticed() -> None:
+async def test_a_fetcher_that_died_is_noticed() -> None:
     """The error that ended aiokafka's background task comes out; a silent end is an error too."""
-
-    async def look() -> None:
-        consumer = _Consumer()
-        ingest._alive(consumer)
-        consumer.fetching.set_exception(RuntimeError("gone"))
-        with pytest.raises(RuntimeError, match="gone"):
-            ingest._alive(consumer)
-        consumer = _Consumer()
-        consumer.fetching.set_result(None)
-        with pytest.raises(KafkaError):
-            ingest._alive(consumer)
-
-    asyncio.run(look())
+    failed, ended = _Consumer(), _Consumer()
+    ingest._alive(failed)
+    failed.fetching.set_exception(RuntimeError("gone"))
+    with pytest.raises(RuntimeError, match="gone"):
+        ingest._alive(failed)
+    ended.fetching.set_result(None)
+    with pytest.raises(KafkaError):
+        ingest._alive(ended)
 
 
 def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
@@ -239,21 +221,19 @@ def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
     assert set(alarms.feeds) == {"badges", "spare"}
 
 
-def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
+async def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
     """It is opened again, at the oldest undecided window; one that knows reads on."""
-    grown = Layouts(1, (Growth("badges", 2, 1, 5, None, 0),))
-    for known, stays in ((LAYOUTS, True), (grown, False)):
-        growths = SimpleNamespace(layouts=lambda known=known: {"badges": known})
-
-        async def follow(growths: Any = growths) -> set[TopicPartition]:
-            reading = _reading(_Reader(lambda: None), ledger=SimpleNamespace(growths=growths))
-            await reading._follow_growths()
-            return set(reading.assigned)
-
-        assert asyncio.run(follow()) == ({PARTITION} if stays else set())
+    known = {"badges": LAYOUTS}
+    ledger = SimpleNamespace(growths=SimpleNamespace(layouts=lambda: known))
+    reading = _reading(_Reader(None), ledger=ledger)
+    await reading._follow_growths()
+    assert set(reading.assigned) == {PARTITION}
+    known["badges"] = Layouts(1, (Growth("badges", 2, 1, 5, None, 0),))
+    await reading._follow_growths()
+    assert not reading.assigned
 
 
-def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
+async def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
     """Nothing behind it is stored, no bell is rung, and the partition is opened again."""
     tried: list[int] = []
 
@@ -266,12 +246,9 @@ def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
         for start in (0, 5, 10)
     ]
 
-    async def store() -> tuple[set[TopicPartition], list[str]]:
-        rung: list[str] = []
-        ledger = SimpleNamespace(counts=SimpleNamespace(put_partial=put), growths=GROWTHS)
-        reading = _reading(_Reader(lambda: None), ledger=ledger, rung=rung)
-        await reading._store(PARTITION, reading.assigned[PARTITION].reader, partials)
-        return set(reading.assigned), rung
-
-    assert asyncio.run(store()) == (set(), ["crowd"])
-    assert tried == [0, 5]
+    rung: list[str] = []
+    ledger = SimpleNamespace(counts=SimpleNamespace(put_partial=put), growths=GROWTHS)
+    reading = _reading(_Reader(None), ledger=ledger, rung=rung)
+    await reading._store(PARTITION, reading.assigned[PARTITION].reader, partials)
+    assert not reading.assigned
+    assert (rung, tried) == (["crowd"], [0, 5])

@@ -12,7 +12,6 @@ from aiokafka.consumer.group_coordinator import CoordinationType, GroupCoordinat
 from aiokafka.errors import NoError
 
 from stream.kafka import nodes
-from tests.support.waiting import PATIENCE_S
 
 
 class _Client(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships no stubs
@@ -39,28 +38,25 @@ class _Client(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships no stubs
         return True
 
 
-async def _coordinator() -> int:
-    loop = asyncio.get_running_loop()
+async def _coordinator() -> Any:
     waiting: Any = SimpleNamespace(
         coordinator_id=None,
         group_id="group",
         _client=_Client(),
-        _closing=loop.create_future(),
+        _closing=asyncio.get_running_loop().create_future(),
         _coordinator_lookup_lock=asyncio.Lock(),
         _retry_backoff_ms=1,
     )
-    looking = GroupCoordinator.ensure_coordinator_known(waiting)
-    await asyncio.wait_for(looking, PATIENCE_S)
-    found: int = waiting.coordinator_id
-    return found
+    await GroupCoordinator.ensure_coordinator_known(waiting)
+    return waiting.coordinator_id
 
 
-def test_a_cluster_without_a_broker_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cluster_without_a_broker_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """By itself the client dies of it."""
     assert CoordinationType.GROUP == 0
     monkeypatch.setattr(AIOKafkaClient, "coordinator_lookup", nodes._lookup)
     with pytest.raises(AssertionError, match="bootstrap"):
-        asyncio.run(_coordinator())
+        await _coordinator()
     for _ in range(2):
         nodes.tolerate_no_broker()
-        assert asyncio.run(_coordinator()) == 7
+        assert await _coordinator() == 7

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import AsyncMock
+
+import pytest
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, StoredDecision
@@ -21,13 +24,12 @@ from tests.support.commands import HOUR_MS, configuration
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    import pytest
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from stream.build import Runtime
 
 TICK_MS = 1_000
+Sent = list[tuple[str, int, int]]
 HALL = b'[{"room":"hall"}]'
 
 
@@ -49,7 +51,7 @@ def stored(hour: int, *, release_ms: int, alarms: bytes = HALL) -> StoredDecisio
     )
 
 
-@dataclass(slots=True)
+@dataclass
 class World:
     """A clock, a ledger's outbox and the brokers, which remember what was sent and when.
 
@@ -62,13 +64,13 @@ class World:
 
     outbox: list[StoredDecision]
     now_ms: int = 10_123
-    sent: list[tuple[str, int, int]] = field(default_factory=list)
+    sent: Sent = field(default_factory=list)
     marked: list[tuple[WindowKey, int]] = field(default_factory=list)
     vouched: list[int] = field(default_factory=list)
 
     def unpublished(self, _query: str, released_by_ms: int) -> list[StoredDecision]:
         """Return what may leave by an instant and has not left."""
-        left = {key for key, _ in self.marked}
+        left = dict(self.marked)
         return [
             one for one in self.outbox if one.release_ms <= released_by_ms and one.key not in left
         ]
@@ -104,56 +106,51 @@ class World:
         self.now_ms += 700
         end = json.loads(value)["window_end"]
         self.sent.append((topic, timestamp_ms, int(end[11:13])))
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
+        return asyncio.sleep(0)
 
     async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> None:
         """Take a record and wait for the brokers."""
         await (await self.send(topic, value, **options))
 
-    async def start(self) -> None:
-        """Be ready at once."""
-
-    async def stop(self) -> None:
-        """Have nothing to close."""
+    start = stop = AsyncMock()
 
 
-def publish_all(
-    world: World,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: type[publish.Publisher] = publish.Publisher,
-) -> list[tuple[str, int, int]]:
+@pytest.fixture
+def publish_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
     """Run a publisher until everything has left, on the world's clock; return what was sent."""
-    path = Path(configuration(folder))
+    path = Path(configuration(tmp_path))
     path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
-    runtime: Any = SimpleNamespace(
-        alarms=load(path, environ={}),
-        ledger=world,
-        clock_ms=lambda: world.now_ms,
-        step=no_step,
-        metrics=SimpleNamespace(published=lambda *_: None),
-    )
+    alarms = load(path, environ={})
 
-    async def sleep(seconds: float) -> None:
-        world.now_ms += round(seconds * 1000)
-        if len(world.marked) == len(world.outbox):
-            raise asyncio.CancelledError
+    def run(world: World, kind: type[Publisher] = Publisher) -> Sent:
+        runtime: Any = SimpleNamespace(
+            alarms=alarms,
+            ledger=world,
+            clock_ms=lambda: world.now_ms,
+            step=no_step,
+            metrics=SimpleNamespace(published=lambda *_: None),
+        )
 
-    monkeypatch.setattr(publish, "AIOKafkaProducer", lambda **_: world)
-    monkeypatch.setattr(publish.asyncio, "sleep", sleep)
-    with ThreadPoolExecutor(1) as executor, contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(kind(runtime, executor, world.opened, None).run())
-    return world.sent
+        async def sleep(seconds: float) -> None:
+            world.now_ms += round(seconds * 1000)
+            if len(world.marked) == len(world.outbox):
+                raise asyncio.CancelledError
+
+        monkeypatch.setattr(publish, "AIOKafkaProducer", lambda **_: world)
+        monkeypatch.setattr(publish.asyncio, "sleep", sleep)
+        with ThreadPoolExecutor(1) as executor, contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(kind(runtime, executor, world.opened, None).run())
+        return world.sent
+
+    return run
 
 
 def test_a_release_takes_no_later_decision_along(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    publish_all: Callable[..., Sent],
 ) -> None:
     """What was decided after the release was counted may be another copy's to decide."""
     world = World([stored(1, release_ms=9_000), stored(2, release_ms=9_000)], vouched=[1])
-    sent = publish_all(world, tmp_path, monkeypatch)
+    sent = publish_all(world)
     assert [(tick, hour) for topic, tick, hour in sent if topic == "tocsin.decisions"] == [
         (11_000, 1),
         (13_000, 2),
@@ -170,11 +167,11 @@ def outbox() -> list[StoredDecision]:
 
 
 def test_records_leave_on_the_tick_after_their_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    publish_all: Callable[..., Sent],
 ) -> None:
     """A decision is dated by its tick and comes before its alarms; both before it is marked."""
     world = World(outbox())
-    assert publish_all(world, tmp_path, monkeypatch) == [
+    assert publish_all(world) == [
         ("tocsin.decisions", 11_000, 1),
         ("tocsin.alarms", 11_000, 1),  # the clock shows 12,400 by now
         ("tocsin.decisions", 13_000, 2),
@@ -185,16 +182,16 @@ def test_records_leave_on_the_tick_after_their_time(
 
 
 def test_a_publisher_that_goes_by_the_clock_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    publish_all: Callable[..., Sent],
 ) -> None:
     """Without ticks, records would be dated by what the work before them took."""
 
-    class Hasty(publish.Publisher):
+    class Hasty(Publisher):
         async def _next_tick(self) -> int:
             await publish.asyncio.sleep(0.05)
             return self._runtime.clock_ms()
 
-    sent = publish_all(World(outbox()), tmp_path, monkeypatch, Hasty)
+    sent = publish_all(World(outbox()), Hasty)
     assert any(time_ms % TICK_MS for _, time_ms, _ in sent)
 
 

@@ -75,15 +75,8 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def _kafka(bootstrap: str, security: Mapping[str, str] | None = None) -> KafkaSettings:
-    return KafkaSettings(
-        bootstrap=bootstrap,
-        group="tocsin",
-        alarms_topic="alarms",
-        decisions_topic="decisions",
-        wakeup_topic="doorbell",
-        ownership_topic="ledgers",
-        security=security or {},
-    )
+    topics = ("alarms", "decisions", "doorbell", "ledgers")
+    return KafkaSettings(bootstrap, "tocsin", *topics, security or {})
 
 
 def _closed() -> str:

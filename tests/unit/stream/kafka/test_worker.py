@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest import mock
+from unittest.mock import Mock, call
 
 import pytest
 from aiokafka.errors import CommitFailedError, KafkaConnectionError
@@ -35,6 +37,7 @@ class Ended(BaseException):
     """The process would have ended with this code."""
 
     def __init__(self, code: int) -> None:
+        super().__init__(code)
         self.code = code
 
 
@@ -46,6 +49,10 @@ class Tasks(worker._Tasks):
         self.stream = io.StringIO()
         self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
         self.dependencies = Dependencies(self.log, clock_s)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return what was said."""
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
     def _end(self, error: BaseException, code: int) -> None:
         raise Ended(code) from error
@@ -82,16 +89,11 @@ class Task:
         self.now_s += pause_s
 
 
-def guarded(task: Task, monkeypatch: pytest.MonkeyPatch) -> int | None:
+async def guarded(task: Task) -> int | None:
     """Run a task to its end; return the exit code, if the process ends."""
-
-    async def run() -> None:
-        with monkeypatch.context() as patched:
-            patched.setattr(asyncio, "sleep", task.sleep)
-            await task.tasks.guarded(task)
-
     try:
-        asyncio.run(run())
+        with mock.patch("asyncio.sleep", task.sleep):
+            await task.tasks.guarded(task)
     except Ended as ended:
         return ended.code
     return None
@@ -123,9 +125,7 @@ def test_a_new_alarm_begins_with_the_next_window(feed: str, begins: int, tmp_pat
 
 
 @pytest.mark.parametrize("away", AWAY)
-def test_what_is_away_is_tried_again_for_a_minute(
-    monkeypatch: pytest.MonkeyPatch, away: BaseException
-) -> None:
+async def test_what_is_away_is_tried_again_for_a_minute(away: BaseException) -> None:
     """Every second; a client that gave up cancels the task. Every outage has its own minute.
 
     ::
@@ -134,21 +134,21 @@ def test_what_is_away_is_tried_again_for_a_minute(
         found            10 s          10 s          10 s
     """
     task = Task((0, away), (0, away), (0, None))
-    assert guarded(task, monkeypatch) is None
+    assert await guarded(task) is None
     assert task.starts_s == [1000, 1001, 1002]
     task = Task(*[(0.0, away)] * 99)
-    assert guarded(task, monkeypatch) == DependencyError.exit_code
+    assert await guarded(task) == DependencyError.exit_code
     assert task.starts_s[-1] == 1061
     outage = [(0.0, away)] * 40
     task = Task(*outage, (10.0, away), *outage, (10.0, away), *outage, (10.0, None))
-    assert guarded(task, monkeypatch) is None
+    assert await guarded(task) is None
 
 
-def test_a_long_attempt_is_no_proof_that_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_attempt_is_no_proof_that_it_is_back() -> None:
     """Only what was found is back: clients may wait for long before they say that it is away."""
     away = KafkaConnectionError("x")
     task = Task(*[(20.0, away)] * 99, found=False)
-    assert guarded(task, monkeypatch) == DependencyError.exit_code
+    assert await guarded(task) == DependencyError.exit_code
     assert len(task.starts_s) == 4
 
 
@@ -169,8 +169,8 @@ def test_a_long_attempt_is_no_proof_that_it_is_back(monkeypatch: pytest.MonkeyPa
         (MemoryError(), 70),
     ],
 )
-def test_what_faust_does_not_survive_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+async def test_what_faust_does_not_survive_ends_the_process(
+    error: BaseException, code: int
 ) -> None:
     """Kafka away is one thing, whatever its clients raise; the rest is not waited for."""
     with pytest.raises(Ended) as ended:
@@ -178,34 +178,29 @@ def test_what_faust_does_not_survive_ends_the_process(
     assert ended.value.code == code
     if code != DependencyError.exit_code:
         task = Task((0, error))
-        assert (guarded(task, monkeypatch), len(task.starts_s)) == (code, 1)
-
-
-class Closed(BaseException):
-    """The process has ended."""
+        assert (await guarded(task), len(task.starts_s)) == (code, 1)
 
 
 def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Type, place and exit code: the text of an unknown error may be an event."""
-    noted: list[tuple[object, str]] = []
+    noted = Mock()
 
     def close(code: int) -> None:
-        raise Closed(code)
+        raise Ended(code)
 
-    monkeypatch.setattr(worker, "note", lambda ledger, kind: noted.append((ledger, kind)))
+    monkeypatch.setattr(worker, "note", noted)
     monkeypatch.setattr(os, "_exit", close)
-    tasks = Tasks()
-    metrics = fresh_metrics()
+    tasks, metrics = Tasks(), fresh_metrics()
     needed: Any = SimpleNamespace(ledger="ledger", metrics=metrics)
     tasks.runtime = needed
     for error, code in ((ValueError("p17 in room 3"), 70), (LedgerError("changed"), 2)):
-        with pytest.raises(Closed, match=str(code)):
+        with pytest.raises(Ended, match=str(code)):
             worker._Tasks._end(tasks, error, code)
-    unknown, known = [json.loads(line) for line in tasks.stream.getvalue().splitlines()]
+    unknown, known = tasks.lines()
     assert (unknown["event"], unknown["error"], unknown["code"]) == (Line.FATAL, "ValueError", 70)
     assert (known["message"], known["code"]) == ("changed", 2)
     assert "p17" not in tasks.stream.getvalue()
-    assert noted == [("ledger", "unexpected"), ("ledger", "LedgerError")]
+    assert noted.mock_calls == [call("ledger", "unexpected"), call("ledger", "LedgerError")]
     assert sample_value(metrics.custodian, "tocsin_stopping_timestamp_seconds") > 0
 
 
@@ -236,15 +231,14 @@ def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
     assert "Traceback" not in told.stderr
 
 
-def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_away_is_named() -> None:
     """The ledger by its errors, Kafka by the rest; whoever reaches them says that they are back."""
     task = Task((0, AWAY[0]), (0, AWAY[1]), (0, None))
-    assert guarded(task, monkeypatch) is None
+    assert await guarded(task) is None
     dependencies = task.tasks.dependencies
     for one in (dependencies.kafka, dependencies.ledger):
         one.found()
-    said = [json.loads(line) for line in task.tasks.stream.getvalue().splitlines()]
-    assert [(line["event"], line["dependency"]) for line in said] == [
+    assert [(line["event"], line["dependency"]) for line in task.tasks.lines()] == [
         (Line.UNREACHABLE, "ledger"),
         (Line.UNREACHABLE, "kafka"),
         (Line.BACK, "kafka"),
@@ -252,14 +246,10 @@ def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_cancelled_task_just_ends() -> None:
+async def test_a_cancelled_task_just_ends() -> None:
     """Faust cancels its services when it stops."""
-
-    async def run() -> None:
-        running = asyncio.create_task(Tasks().guarded(lambda: asyncio.sleep(60)))
-        await asyncio.sleep(0)
-        running.cancel()
-        await running
-
+    running = asyncio.create_task(Tasks().guarded(lambda: asyncio.sleep(60)))
+    await asyncio.sleep(0)
+    running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(run())
+        await running

@@ -55,9 +55,11 @@ class Heard:
 
 
 @pytest.fixture
-def heard() -> Heard:
-    """A log, and libraries that write to it."""
-    return Heard()
+def heard() -> Iterator[Heard]:
+    """A log, and libraries that write to it; nothing of an event is on it in the end."""
+    made = Heard()
+    yield made
+    assert "Zo" not in made.stream.getvalue()
 
 
 def test_its_own_words_are_written_without_what_was_filled_in(heard: Heard) -> None:
@@ -66,12 +68,15 @@ def test_its_own_words_are_written_without_what_was_filled_in(heard: Heard) -> N
     logger.error('Unable to read "%s:%d": %r', EVENT, 17, TopicAuthorizationFailedError(EVENT))
     logger.warning(MESSAGES, EVENT)
     first, second = heard()
-    assert first["client"] == "library.client"
-    assert first["level"] == "error"
-    assert first["event"] == Line.CLIENT
-    assert first["text"] == 'Unable to read "…:…": …'
-    assert first["error"] == "TopicAuthorizationFailedError"
-    assert first["at"].startswith("test_its_own_words_are_written_without_what_was_filled_in:")
+    at = first.pop("at")
+    assert at.startswith("test_its_own_words_are_written_without_what_was_filled_in:")
+    assert first == {
+        "client": "library.client",
+        "level": "error",
+        "event": Line.CLIENT,
+        "text": 'Unable to read "…:…": …',
+        "error": "TopicAuthorizationFailedError",
+    }
     assert (second["text"], second["level"]) == ("cannot read all of …", "warning")
 
 
@@ -87,7 +92,6 @@ def test_a_sentence_made_of_values_is_not_written(heard: Heard) -> None:
     found = heard()
     assert len(found) == 8
     assert [line["text"] for line in found if "text" in line] == ["cannot be read", "… … …"]
-    assert "Zo" not in heard.stream.getvalue()
 
 
 def test_an_error_is_named_by_its_type(heard: Heard) -> None:
@@ -99,7 +103,6 @@ def test_an_error_is_named_by_its_type(heard: Heard) -> None:
         logger.exception("Unexpected error in a routine")
     logger.error("Failed with %s", KafkaConnectionError)
     assert [line["error"] for line in heard()] == ["KeyError", "KafkaConnectionError"]
-    assert "Zo" not in heard.stream.getvalue()
 
 
 @pytest.mark.parametrize("retried", [KafkaConnectionError, GroupCoordinatorNotAvailableError])
@@ -125,7 +128,6 @@ def test_a_service_s_name_is_not_part_of_its_words(heard: Heard) -> None:
     asyncio.run(crash())
     (line,) = heard()
     assert (line["text"], line["error"]) == ("Crashed reason=…", "ValueError")
-    assert "Zo" not in heard.stream.getvalue()
 
 
 def test_asyncio_s_reports_are_routed_too(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +145,6 @@ def test_asyncio_s_reports_are_routed_too(heard: Heard, monkeypatch: pytest.Monk
     asyncio.run(forget())
     (line,) = heard()
     assert line["error"] == "ValueError"
-    assert "Zo" not in heard.stream.getvalue()
 
 
 def test_a_connection_that_a_finaliser_closed_is_no_news(
@@ -226,11 +227,12 @@ class Broken:
         raise ValueError(EVENT)
 
 
-def test_a_process_says_nothing_beside_its_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_process_says_nothing_beside_its_log(
+    heard: Heard, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Loggers of any name, threads and finalisers that fail: all by type and place."""
-    listening = Heard()
     with restored():
-        clients.route(lambda: listening.log)
+        clients.route(lambda: heard.log)
         logging.getLogger("aiokafka.client").error("Unable connect to %s", EVENT)
         logging.getLogger(EVENT).error("cannot go on")
 
@@ -243,6 +245,5 @@ def test_a_process_says_nothing_beside_its_log(capsys: pytest.CaptureFixture[str
         broken = Broken()
         del broken
     assert capsys.readouterr() == ("", "")
-    assert [line.get("error") for line in listening()] == [None, None, "KeyError", "ValueError"]
-    assert listening()[1]["client"] == "(left out)"
-    assert "Zo" not in listening.stream.getvalue()
+    assert [line.get("error") for line in heard()] == [None, None, "KeyError", "ValueError"]
+    assert heard()[1]["client"] == "(left out)"

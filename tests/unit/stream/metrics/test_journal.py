@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from accountant.errors import ArgumentError, ClockError, TocsinError
@@ -27,8 +28,6 @@ def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
 
     # a SqlProblem is a ConfigError whose place is not known; an ArgumentError is nobody's input
     tree = set(kinds(TocsinError)) - {"SqlProblem", "ArgumentError"}
-    assert kind_of(SqlProblem("no SELECT", "write one", 0)) == "ConfigError"
-    assert kind_of(ArgumentError("a call of the library")) == "unexpected"
     assert sorted(KINDS) == sorted({*tree, "unexpected"})
     assert _shown(JournalFamilies()) == {
         *(f"{REFUSED % kind} 0.0" for kind in KINDS),
@@ -43,7 +42,15 @@ def test_a_journal_is_shown_as_it_stands() -> None:
     assert _shown(families) >= {f"{STARTS} 3.0", f"{REFUSED % 'ClockError'} 61.5"}
 
 
-def test_an_error_is_named_by_its_class_alone() -> None:
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ClockError("the clock went back"), "ClockError"),
+        (SqlProblem("no SELECT", "write one", 0), "ConfigError"),
+        (ArgumentError("a call of the library"), "unexpected"),
+        (KeyError("private"), "unexpected"),
+    ],
+)
+def test_an_error_is_named_by_its_class_alone(error: Exception, kind: str) -> None:
     """Of what is not ours not even that: its text may quote an event."""
-    assert kind_of(ClockError("the clock went back")) == "ClockError"
-    assert kind_of(KeyError("private")) == "unexpected"
+    assert kind_of(error) == kind

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from prometheus_client import CollectorRegistry
 
 from stream.metrics.partitions import SILENT_S, STATES, STILL_S, PartitionFamilies
 
 
-class Clock:
-    """Seconds that pass when told to."""
-
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now_s
-
-
 @pytest.fixture
-def clock() -> Clock:
+def clock() -> SimpleNamespace:
     """A clock that stands."""
-    return Clock()
+    return SimpleNamespace(now_s=100.0)
 
 
 @pytest.fixture
-def families(clock: Clock) -> PartitionFamilies:
+def families(clock: SimpleNamespace) -> PartitionFamilies:
     """Nothing is told yet of what is assigned."""
-    families = PartitionFamilies(clock)
+    families = PartitionFamilies(lambda: clock.now_s)
     assert not families.moving()
     families.shared_out()
     assert families.moving()
@@ -66,7 +58,7 @@ def test_one_state_is_current(families: PartitionFamilies, why: str) -> None:
     assert families.moving() == (why in {"reading", "end"})
 
 
-def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: Clock) -> None:
+def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: SimpleNamespace) -> None:
     """A worker that does not look any more, as when Kafka is frozen, does not know."""
     families.lag("badges", 0, 12)
     families.held("badges", 0, "reading")
@@ -78,7 +70,9 @@ def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: Clock) -> N
     assert (_shown(families), families.moving()) == ((0, {"reading"}), True)
 
 
-def test_a_state_keeps_no_old_lag_alive(families: PartitionFamilies, clock: Clock) -> None:
+def test_a_state_keeps_no_old_lag_alive(
+    families: PartitionFamilies, clock: SimpleNamespace
+) -> None:
     """A worker may go on saying that a partition is out of reach: its lag is not known then."""
     families.lag("badges", 0, 12)
     for _ in range(4):
@@ -88,7 +82,7 @@ def test_a_state_keeps_no_old_lag_alive(families: PartitionFamilies, clock: Cloc
 
 
 def test_reading_without_getting_on_is_not_moving(
-    families: PartitionFamilies, clock: Clock
+    families: PartitionFamilies, clock: SimpleNamespace
 ) -> None:
     """A worker that says it reads must move within a minute; at its end it may stand for ever."""
     for why, offset in (("end", 5), ("reading", 5), ("reading", 5), ("reading", 6), ("end", 6)):

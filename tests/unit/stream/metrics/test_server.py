@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -20,6 +20,12 @@ from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def _refused(said: str, **given: Any) -> None:
+    """Check that what is asked for is not served, with what is said."""
+    with pytest.raises(ConfigError, match=said), serve(fresh_metrics(), addresses(**given)):
+        pytest.fail("it served")
 
 
 def _get(address: tuple[str, int], path: str = "/metrics", **headers: str) -> tuple[int, bytes]:
@@ -98,9 +104,7 @@ def test_the_right_token_opens_the_custodian_page() -> None:
 @pytest.mark.parametrize("token", [None, ""])
 def test_beyond_loopback_a_token_is_required(host: str, token: str | None) -> None:
     """The custodian's page does not open to a network without a token."""
-    asked = addresses(custodian_address=(host, 0), custodian_token=token)
-    with pytest.raises(ConfigError, match="without a bearer token"), serve(fresh_metrics(), asked):
-        pytest.fail("it served")
+    _refused("without a bearer token", custodian_address=(host, 0), custodian_token=token)
 
 
 def test_beyond_loopback_with_a_token_is_served() -> None:
@@ -121,11 +125,7 @@ def test_a_taken_port_is_a_clear_error(which: str) -> None:
         other, port = free.getsockname(), taken.getsockname()
         free.close()
         given = {"public_address": other, "custodian_address": other, which: port}
-        with (
-            pytest.raises(ConfigError, match=rf"127.0.0.1:{port[1]}[^$]*hint: "),
-            serve(fresh_metrics(), addresses(**given)),
-        ):
-            pytest.fail("it served")
+        _refused(rf"127.0.0.1:{port[1]}[^$]*hint: ", **given)
     with socket.socket() as probe:
         assert probe.connect_ex(other) != 0
 
@@ -133,11 +133,7 @@ def test_a_taken_port_is_a_clear_error(which: str) -> None:
 @pytest.mark.parametrize("address", [("no such host", 1), ("127.0.0.1", 70_000)])
 def test_an_impossible_address_is_a_clear_error(address: tuple[str, int]) -> None:
     """A host or port that cannot be is a mistake in the configuration."""
-    with (
-        pytest.raises(ConfigError, match="public cannot listen"),
-        serve(fresh_metrics(), addresses(public_address=address)),
-    ):
-        pytest.fail("it served")
+    _refused("public cannot listen", public_address=address)
 
 
 def test_of_a_name_for_several_workers_one_address_is_this_ones(
@@ -152,11 +148,7 @@ def test_of_a_name_for_several_workers_one_address_is_this_ones(
     with serve(fresh_metrics(), addresses(public_address=("workers", 0))) as at:
         assert _get(at.public)[0] == 200
     del found[1]
-    with (
-        pytest.raises(ConfigError, match="public cannot listen on workers"),
-        serve(fresh_metrics(), addresses(public_address=("workers", 0))),
-    ):
-        pytest.fail("it served")
+    _refused("public cannot listen on workers", public_address=("workers", 0))
 
 
 def test_the_servers_stop_with_their_context() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,56 +13,48 @@ from operators.conditions.score import score_of
 from stream.config.loading import load
 from stream.decisions.mechanisms import operator_of
 from stream.planning.detection import DetectionCurve, why_not
-from tests.support.detection import PERCENTS, curves, ring_probability
+from tests.support.detection import curves, ring_probability
 from tests.support.planned import Alarm, Config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.alarms import Alarms
-
-CROWD = Alarm(having="COUNT(DISTINCT person) > 20", tolerance="9")
+    from stream.model.alarm import Alarm as Query
 
 
-def loaded(folder: Path, **alarms: Alarm) -> Alarms:
-    """Return what a file of these alarms means."""
-    return Config(alarms, epsilon_max="400").load(folder)
+def loaded(folder: Path, having: str, *, head: str = "", **fields: Any) -> Query:
+    """Return what a file of one alarm means."""
+    alarm = Alarm(having=having, **{"tolerance": "0", **fields})
+    path = Config({"one": alarm}, epsilon_max="400").write(folder)
+    path.write_text(head + path.read_text())
+    return load(path, environ={}).by_name["one"]
 
 
 def test_twenty_seats_with_a_tolerance_of_nine_ring_at_ten(tmp_path: Path) -> None:
     """The known case: 0.35 at 10 people, 0.83 at 16, and every true alarm but for 0.05."""
-    alarms = loaded(tmp_path, crowd=CROWD)
-    query = alarms.by_name["crowd"]
-    at = {count: ring_probability(query, count) for count in (8, 10, 16, 21)}
-    assert at == {
-        8: pytest.approx(0.2131, abs=5e-5),
-        10: pytest.approx(0.3455, abs=5e-5),
-        16: pytest.approx(0.8327, abs=5e-5),
-        21: pytest.approx(0.95, abs=5e-5),
-    }
+    query = loaded(tmp_path, "COUNT(DISTINCT person) > 20", tolerance="9")
+    known = {8: 0.2131, 10: 0.3455, 16: 0.8327, 21: 0.95}
+    at = {count: ring_probability(query, count) for count in known}
+    assert at == pytest.approx(known, abs=5e-5)
 
 
-def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path) -> None:
+@pytest.mark.parametrize("comparison", [">", ">=", "<=", "<"])
+def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path, comparison: str) -> None:
     """Counts are per cents of the threshold as written, not of the integer test's."""
-    for having in ("COUNT(*) > 20", "COUNT(*) >= 20", "COUNT(*) <= 20", "COUNT(*) < 20"):
-        alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="9"))
-        found = curves(alarms.by_name["one"])
-        (only,) = found
-        assert only.threshold == 20
-        assert list(map(float, only.counts)) == [0, 5, 10, 15, 18, 20, 22]
-        assert len(only.chances) == len(PERCENTS)
-        rising = list(only.chances) == sorted(only.chances)
-        assert rising == (">" in having)
-        due = only.chances[-2] if "=" in having else only.chances[-1 if ">" in having else -3]
-        assert due >= 0.95
+    (only,) = curves(loaded(tmp_path, f"COUNT(*) {comparison} 20", tolerance="9"))
+    assert only.threshold == 20
+    assert list(map(float, only.counts)) == [0, 5, 10, 15, 18, 20, 22]
+    rising = list(only.chances) == sorted(only.chances)
+    assert rising == (">" in comparison)
+    due = only.chances[{">": -1, "<": -3}.get(comparison, -2)]
+    assert due >= 0.95
 
 
 def test_sums_are_in_the_fields_own_unit(tmp_path: Path) -> None:
     """A sum of halves is looked at in whole granules; 25 per cent of 1.5 is nearest to 0.5."""
-    alarms = loaded(tmp_path, till=Alarm(having="SUM(paid) >= 1.5", tolerance="0.5"))
-    found = curves(alarms.by_name["till"])
-    assert found[0].threshold == Fraction(3, 2)
-    assert [float(count) for count in found[0].counts] == [0, 0.5, 1, 1, 1.5, 1.5, 1.5]
+    (only,) = curves(loaded(tmp_path, "SUM(paid) >= 1.5", tolerance="0.5"))
+    assert only.threshold == Fraction(3, 2)
+    assert list(map(float, only.counts)) == [0, 0.5, 1, 1, 1.5, 1.5, 1.5]
 
 
 SEVERAL = "COUNT(*) > 9 AND (COUNT(DISTINCT person) > 4 OR SUM(paid) > 9)"
@@ -81,8 +73,7 @@ def test_a_condition_has_one_curve_in_its_score(
     extra = {"mechanism": mechanism} | ({"max_alarms": "3"} if mechanism == "svt" else {})
     if promise != "misses":
         extra |= {"bounded_error": "fpr", "max_fpr": "0.1"}
-    alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
-    query = replace(alarms.by_name["one"], fingerprint="")
+    query = replace(loaded(tmp_path, having, extra=extra), fingerprint="")
     tolerances = tuple(range(5, 5 + len(query.aim.tolerances)))  # odd steps and even ones
     query = replace(query, aim=query.aim.widened(tolerances))
     law, condition = DetectionCurve.of(query), query.condition
@@ -116,9 +107,7 @@ def test_where_no_law_is_known_the_reason_is(
     tmp_path: Path, having: str, mechanism: str, why: str
 ) -> None:
     """Nothing is approximated silently."""
-    extra = {"mechanism": mechanism}
-    alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
-    query = alarms.by_name["one"]
+    query = loaded(tmp_path, having, extra={"mechanism": mechanism})
     assert why_not(query) == why
     assert curves(query) is None
     assert ring_probability(query, 5) is None
@@ -140,13 +129,8 @@ def test_bands_are_looked_at_from_their_reference_on(tmp_path: Path) -> None:
 def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: Path) -> None:
     """Thresholds that differ by cell: three curves, and probabilities of the cell asked about."""
     (tmp_path / "seats.csv").write_text("room,seats\nlab,20\nhall,120\nattic,8\n")
-    path = Config(
-        {"crowd": Alarm(having="COUNT(DISTINCT person) > seats[room]", tolerance="3")},
-        epsilon_max="400",
-    ).write(tmp_path)
-    path.write_text("tables: {seats: seats.csv}\n" + path.read_text())
-    alarms = load(path, environ={})
-    query = alarms.by_name["crowd"]
+    head = "tables: {seats: seats.csv}\n"
+    query = loaded(tmp_path, "COUNT(DISTINCT person) > seats[room]", head=head, tolerance="3")
     found = curves(query)
     assert [each.threshold for each in found] == [8, 20, 120]
     assert ring_probability(query, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -35,34 +34,22 @@ from stream.planning.occupancy import ActiveWindows
 from stream.planning.search import largest, rounded, rounded_index, smallest
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
-from stream.planning.stretching import duration_text
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
 from tests.support.commands import tocsin
 from tests.support.planned import Alarm, Config, calendars, outlook
+from tests.unit.stream.planning.walking import touching
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from stream.model.alarm import Alarm as Configured
     from stream.model.alarms import Alarms
     from stream.planning.solver.changes import Change
     from stream.windows.calendars import Calendar
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-
-
-def walk(query: Configured, first: int, count: int) -> Iterator[WindowKey]:
-    """Yield the next active windows of an alarm."""
-    index = first
-    for _ in range(count):
-        index = query.calendar.next_active(index)
-        start_ms, end_ms = query.calendar.bounds(index)
-        yield WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-        index += 1
 
 
 HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
@@ -132,9 +119,9 @@ def test_every_change_makes_it_fit_and_one_step_less_does_not(
     assert not budget_plan(alarms).fits
     (budget,) = figures(alarms)
     if budget.needed:
-        for epsilon, fits in ((Fraction(budget.needed), True), (-Fraction(1, 10_000), False)):
-            wall = epsilon if fits else Fraction(budget.needed) + epsilon
-            assert budget_plan(replace(config, epsilon_max=str(wall)).load(tmp_path)).fits is fits
+        for less, fits in ((0, True), (Fraction(1, 10_000), False)):
+            wall = str(Fraction(budget.needed) - less)
+            assert budget_plan(replace(config, epsilon_max=wall).load(tmp_path)).fits is fits
     for one in solve(alarms):
         for change in one.changes:
             enough = changed(config, one.alarm.id, change.kind, change.value)
@@ -147,24 +134,18 @@ def test_every_change_makes_it_fit_and_one_step_less_does_not(
 
 
 def test_no_smaller_change_was_overlooked(tmp_path: Path) -> None:
-    """Trying every tolerance and multiple in turn finds the ones that are shown."""
+    """Trying every multiple of the window in turn finds the one that is shown."""
     config = OVER_BUDGET["one tumbling"]
     (one,) = solve(config.load(tmp_path))
-    shown = {change.kind: change.value for change in one.changes}
-
-    def first(kind: ChangeKind, candidates: Iterator[str]) -> str | None:
-        for value in candidates:
-            enough = changed(config, "a", kind, value)
-            if budget_plan(enough.load(tmp_path)).fits:
-                return value
-        return None
-
-    assert shown[ChangeKind.TOLERANCE] == first(
-        ChangeKind.TOLERANCE, (str(number) for number in range(2, 60))
-    )
-    assert shown[ChangeKind.WINDOW] == first(
-        ChangeKind.WINDOW,
-        (f"TUMBLE(ts, INTERVAL '{hours}' HOUR)" for hours in (2, 3, 4, 5, 6, 8, 10, 12, 15, 24)),
+    (shown,) = [change.value for change in one.changes if change.kind is ChangeKind.WINDOW]
+    assert shown == next(
+        window
+        for hours in (2, 3, 4, 5, 6, 8, 10, 12, 15, 24)
+        if budget_plan(
+            changed(
+                config, "a", ChangeKind.WINDOW, window := f"TUMBLE(ts, INTERVAL '{hours}' HOUR)"
+            ).load(tmp_path)
+        ).fits
     )
 
 
@@ -176,20 +157,20 @@ def test_a_plan_that_fits_needs_no_change(tmp_path: Path) -> None:
     assert not any(one.changes for one in solve(config.load(tmp_path)))
 
 
-def walked(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> WindowKey | None:
-    """Walk every window with the real filter, from the first one on, to the first refusal."""
+def walked(alarms: Alarms, since_ms: int, until_ms: int, *, whole: bool) -> WindowKey | None:
+    """Walk every window with the real filter to the first refusal."""
     plans = plans_of(alarms)
     wall = int(alarms.budget.epsilon_max * 10**12)
     judge: EventFilter | UserFilter
     user = alarms.budget.unit is PrivacyUnit.USER
     judge = UserFilter(wall, {}, {}) if user else EventFilter(wall, [])
-    walks = []
-    for query in alarms.by_name.values():
-        first = query.calendar.first_starting_at(since_ms)
-        while touching and query.calendar.bounds(first - 1)[1] > since_ms:
-            first -= 1
-        walks.append(key for key in walk(query, first, 3_000) if key.start_ms < until_ms)
-    for key in heapq.merge(*walks):
+    keys = sorted(
+        WindowKey(end_ms, query.id, start_ms)
+        for query in alarms.by_name.values()
+        for _, start_ms, end_ms in touching(query.calendar, since_ms, until_ms)
+        if whole or start_ms >= since_ms
+    )
+    for key in keys:
         query = alarms.by_name[key.query]
         cost = UniformCost(to_loss_units(plans[query.id].epsilon), len(query.domain))
         cells = cells_per_unit(query, alarms.budget)
@@ -252,11 +233,11 @@ def test_a_plan_that_fits_is_never_refused(tmp_path: Path, seed: int) -> None:
     loaded = least.load(tmp_path)
     periods = loaded.budget.periods
     if periods is None or periods.calendar is None:
-        assert walked(loaded, march_ms, march_ms + 5 * DAY_MS, touching=False) is None
+        assert walked(loaded, march_ms, march_ms + 5 * DAY_MS, whole=False) is None
         return
     first = periods.calendar.first_starting_at(march_ms)
     for index in range(first, first + 5):
-        assert walked(loaded, *periods.calendar.bounds(index), touching=True) is None
+        assert walked(loaded, *periods.calendar.bounds(index), whole=True) is None
 
 
 LIFETIME = Config(
@@ -282,15 +263,15 @@ def test_first_refusal_is_the_filters(tmp_path: Path, name: str) -> None:
     """
     alarms = REFUSED[name].load(tmp_path)
     (looked,) = outlook(alarms)
-    touching = name in OF_A_PERIOD
-    since_ms = looked.played.since_ms if touching else REFERENCE_MS
-    until_ms = since_ms + (1 if touching else 999) * DAY_MS
-    key = walked(alarms, since_ms, until_ms, touching=touching)
+    whole = name in OF_A_PERIOD
+    since_ms = looked.played.since_ms if whole else REFERENCE_MS
+    until_ms = since_ms + (1 if whole else 400) * DAY_MS
+    key = walked(alarms, since_ms, until_ms, whole=whole)
     assert (looked.refusal.alarm, looked.refusal.start_ms) == (key.query, key.start_ms)
 
 
 def test_a_declared_history_is_where_a_lifetime_begins_and_ends(tmp_path: Path) -> None:
-    """A replay's refusal has a date; one that ends before the budget does has none."""
+    """A replay's refusal counts from its start; one that ends before the budget does has none."""
     history = "{from: 2011-01-01, until: 2011-01-02}"
     config = Config({"a": Alarm()}, period="lifetime", epsilon_max="7", history=history)
     looked = config.look(tmp_path)
@@ -298,10 +279,6 @@ def test_a_declared_history_is_where_a_lifetime_begins_and_ends(tmp_path: Path) 
     enough = replace(config, epsilon_max="34")
     assert enough.look(tmp_path).refusal is None
     assert replace(config, epsilon_max="33").look(tmp_path).refusal is not None
-    shown = tocsin("plan", config.write(tmp_path), "--details").stdout
-    assert "first refused: a, window of 2011-01-01T05:00:00.000Z, after 5" in " ".join(
-        shown.split()
-    )
 
 
 def test_alarms_of_different_hours_share_no_row(tmp_path: Path) -> None:
@@ -408,9 +385,8 @@ def test_kinds_of_periods_hold_the_most_windows(period: LocalCalendar, calendar:
     """The fullest of two years is the one that the period itself finds."""
     first = period.first_starting_at(REFERENCE_MS)
     last = period.first_starting_at(REFERENCE_MS + 2 * 366 * DAY_MS)
-    ends = (REFERENCE_MS - 9 * DAY_MS, period.bounds(last)[1])
-    numbers = range(*map(calendar.first_starting_at, ends))
-    starts, stops = np.array([calendar.bounds(at) for at in numbers if calendar.active(at)]).T
+    windows = touching(calendar, REFERENCE_MS - 9 * DAY_MS, period.bounds(last)[1])
+    starts, stops = np.array([bounds for _, *bounds in windows]).T
     most = max(
         int(((starts < end_ms) & (stops > start_ms)).sum())
         for start_ms, end_ms in map(period.bounds, range(first, last + 1))
@@ -446,10 +422,3 @@ def test_three_digits_are_rounded_up(value: Fraction) -> None:
     assert rounded(index - 1) < value <= rounded(index)
     assert rounded_index(rounded(index)) == index
     assert len(f"{rounded(index).numerator}".strip("0")) <= 3 or rounded(index) < 1
-
-
-def test_lengths_of_time_are_told_in_two_units() -> None:
-    """Days and hours, or whatever is largest."""
-    assert duration_text(37 * HOUR_MS) == "1 d 13 h"
-    assert duration_text(HOUR_MS + 1) == "1 h"
-    assert duration_text(7) == "7 ms"

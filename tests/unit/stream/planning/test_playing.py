@@ -19,6 +19,7 @@ from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
 from tests.support.ledgers import open_ledger
 from tests.support.planned import Alarm, Config, outlook
+from tests.unit.stream.planning.walking import touching
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,13 +42,12 @@ def play_of(config: Config, folder: Path) -> tuple[Alarms, Played]:
 def by_hand(alarms: Alarms, since_ms: int, whole: Played) -> dict[str, tuple[int, int]]:
     """Serve every window that starts from an instant on, one by one, by plain sums."""
     plans, budget = plans_of(alarms), alarms.budget
-    keys = []
-    for query in alarms.by_name.values():
-        index = query.calendar.next_active(query.calendar.first_starting_at(since_ms))
-        while query.calendar.bounds(index)[1] <= whole.until_ms:
-            start_ms, end_ms = query.calendar.bounds(index)
-            keys.append(WindowKey(end_ms, query.id, start_ms))
-            index = query.calendar.next_active(index + 1)
+    keys = [
+        WindowKey(end_ms, query.id, start_ms)
+        for query in alarms.by_name.values()
+        for _, start_ms, end_ms in touching(query.calendar, since_ms, whole.until_ms)
+        if start_ms >= since_ms and end_ms <= whole.until_ms
+    ]
     wall = floor_loss_units(budget.epsilon_max)
     shares = {
         name: floor_loss_units(query.share * budget.epsilon_max)
@@ -115,21 +115,19 @@ def test_what_is_played_is_what_plain_sums_say(tmp_path: Path, seed: int) -> Non
         if rng.random() < 0.3:
             extra |= {"mechanism": "svt", "max_alarms": "2"}
         window = rng.choice([Alarm().window, DAY, HOP, ACROSS])
-        active = "active" in extra
-        chosen[name] = Alarm(
-            window=Alarm().window if active else window, tolerance=rng.choice("369"), extra=extra
-        )
+        if "active" in extra:
+            window = Alarm().window
+        chosen[name] = Alarm(window=window, tolerance=rng.choice("369"), extra=extra)
     period = rng.choice(["1d", "7d", "12h"])
     config = Config(chosen, epsilon_max=rng.choice(["1", "3", "8"]), period=period)
     alarms, whole = play_of(config, tmp_path)
     assert whole.whole
-    since_ms = whole.since_ms
-    for query in alarms.by_name.values():
-        first = query.calendar.first_starting_at(whole.since_ms)
-        while query.calendar.bounds(first - 1)[1] > whole.since_ms:
-            first -= 1
-            if query.calendar.active(first):
-                since_ms = min(since_ms, query.calendar.bounds(first)[0])
+    across = (
+        start_ms
+        for query in alarms.by_name.values()
+        for _, start_ms, _ in touching(query.calendar, whole.since_ms, whole.since_ms + 1)
+    )
+    since_ms = min([whole.since_ms, *across])
     since_ms = alarms.budget.periods.touched(since_ms, since_ms + 1)[0]
     if config.look(tmp_path).plan.fits:
         assert not whole.fewer  # windows of a ledger that is older count, too
@@ -207,12 +205,10 @@ def test_a_play_is_bounded_by_what_it_asks_for(
 
 def test_under_unit_event_a_week_is_played(tmp_path: Path) -> None:
     """Hopping windows overlap: of those that share an instant, the wall holds some."""
-    config = Config({"a": Alarm(window=HOP, tolerance="20")}, unit="event", epsilon_max="0.15")
-    _, whole = play_of(config, tmp_path)
-    assert numbers(whole) == {"a": (55, 28)}
-    config = Config({"a": Alarm(window=HOP, tolerance="20")}, unit="event", epsilon_max="0.3")
-    _, whole = play_of(config, tmp_path)
-    assert numbers(whole) == {"a": (55, 55)}
+    for epsilon_max, granted in (("0.15", 28), ("0.3", 55)):
+        alarms = {"a": Alarm(window=HOP, tolerance="20")}
+        config = Config(alarms, unit="event", epsilon_max=epsilon_max)
+        assert numbers(play_of(config, tmp_path)[1]) == {"a": (55, granted)}
 
 
 def test_a_lifetime_is_played_where_it_has_an_end(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,13 @@ OR = "COUNT(*) FILTER (WHERE paid > 1) > 30 OR COUNT(DISTINCT person) > 120"
 FILTERED = "COUNT(*) FILTER(WHERE paid > 1) > 30"
 
 
-def priced(tmp_path: Path, having: str, *tolerances: int, **extra: str) -> tuple[Config, Alarm]:
+def priced(tmp_path: Path, having: str, *tolerances: int) -> Config:
     """Return a file of one alarm, its tolerances in the order of its comparisons."""
-    config = Config({"one": Alarm(having=having, tolerance="0", extra=extra)}, epsilon_max="400")
+    alarm = Alarm(having=having, tolerance="0")
+    config = Config({"one": alarm}, epsilon_max="400")
     texts = config.load(tmp_path).by_name["one"].texts
     written = ", ".join(f'"{text}": {each}' for text, each in zip(texts, tolerances, strict=True))
-    alarm = Alarm(having=having, tolerance="{" + written + "}", extra=extra)
-    return Config({"one": alarm}, epsilon_max="400"), alarm
+    return replace(config, alarms={"one": replace(alarm, tolerance=f"{{{written}}}")})
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,7 @@ def test_what_sets_the_price_is_named(
     wider: tuple[int, ...] | None,
 ) -> None:
     """And what it would cost is what the widened alarm costs; less of it saves less."""
-    config, _ = priced(tmp_path, having, *tolerances)
-    query = config.load(tmp_path).by_name["one"]
+    query = priced(tmp_path, having, *tolerances).load(tmp_path).by_name["one"]
     found = price_setter(query, None)
     assert found.comparisons == (query.texts[:sets] if isinstance(sets, int) else sets)
     own = price_of(query).epsilon
@@ -90,6 +90,6 @@ def test_one_comparison_or_a_sum_of_losses_has_no_setter(
 
 def test_details_name_what_sets_the_price(tmp_path: Path) -> None:
     """One sentence a condition."""
-    config, _ = priced(tmp_path, OR, 2, 5)
-    shown = tocsin("plan", config.write(tmp_path), "--details").stdout
+    path = priced(tmp_path, OR, 2, 5).write(tmp_path)
+    shown = tocsin("plan", path, "--details").stdout
     assert "with tolerance 2 sets the cost; with tolerance 5 it would be 0.415" in shown

@@ -26,12 +26,12 @@ from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.registry import RUN_MECHANISMS, price
 from operators.svt import Svt
 from stream.decisions.mechanisms import plans_of
-from stream.planning.budget import REFERENCE_MS, budget_plan, period_table
+from stream.planning.budget import REFERENCE_MS, budget_plan
 from stream.planning.occupancy import ActiveWindows, run_breaks
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
-from stream.windows.schedule import Schedule
 from tests.support.planned import Alarm, Config, calendars, outlook
+from tests.unit.stream.planning.walking import touching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
-OPENED = Schedule.parse("Mon-Sun 07:00-22:00", "UTC")
 SEVEN = "TUMBLE(ts, INTERVAL '7' HOUR)"
 DAY = "TUMBLE(ts, INTERVAL '1' DAY)"
 HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
@@ -60,15 +59,8 @@ def touched_by_hand(
     calendar: Calendar, periods: Periods, since_ms: int, until_ms: int
 ) -> list[tuple[int, tuple[int, ...]]]:
     """Return number and touched periods of every active window that touches a span, in order."""
-    index = calendar.first_starting_at(since_ms)
-    while calendar.bounds(index - 1)[1] > since_ms:
-        index -= 1
-    found = []
-    while (bounds := calendar.bounds(index))[0] < until_ms:
-        if calendar.active(index) and bounds[1] > since_ms:
-            found.append((index, periods.touched(*bounds)))
-        index += 1
-    return found
+    found = touching(calendar, since_ms, until_ms)
+    return [(index, periods.touched(*bounds)) for index, *bounds in found]
 
 
 periods_tried = st.sampled_from(
@@ -89,8 +81,7 @@ def test_runs_are_the_distinct_tuples_of_touched_periods(
 ) -> None:
     """Per period, and window by window: a run opens wherever the touched periods change."""
     first = period.first_starting_at(REFERENCE_MS + from_day * DAY_MS)
-    bounds = [period.bounds(first + at) for at in range(count)]
-    starts, ends = (np.array([each[at] for each in bounds], np.int64) for at in (0, 1))
+    starts, ends = np.array([period.bounds(first + at) for at in range(count)], np.int64).T
     span = (int(starts[0]), int(ends[-1]))
     by_hand = touched_by_hand(calendar, Periods(period), *span)
     breaks = run_breaks(calendar, period, *span)
@@ -106,26 +97,6 @@ def test_runs_are_the_distinct_tuples_of_touched_periods(
     assert len(opening) == len(distinct)
 
 
-@pytest.mark.parametrize(
-    ("calendar", "timezone", "runs"),
-    [
-        (FixedCalendar(HOUR_MS, HOUR_MS), "UTC", 1),
-        (FixedCalendar(HOUR_MS, HOUR_MS), "Europe/Berlin", 1),  # of 23 and 25 hours, too
-        (FixedCalendar(DAY_MS, DAY_MS), "UTC", 1),
-        (FixedCalendar(7 * HOUR_MS, 7 * HOUR_MS), "UTC", 3),
-        (FixedCalendar(HOUR_MS, HOUR_MS // 6), "UTC", 3),
-        (FixedCalendar(2 * DAY_MS, 2 * DAY_MS), "UTC", 1),
-        (FixedCalendar(2 * DAY_MS, DAY_MS), "UTC", 2),
-        (LocalCalendar(7, 7, "UTC"), "UTC", 1),
-        (FixedCalendar(HOUR_MS, HOUR_MS // 6, OPENED), "UTC", 1),
-    ],
-)
-def test_most_runs_in_a_day(calendar: Calendar, timezone: str, runs: int) -> None:
-    """One inside a day, and one more for each end of the day that windows lie across."""
-    table = period_table(Periods(LocalCalendar(1, 1, timezone)))
-    assert int(table.runs(calendar).max()) == runs
-
-
 def test_windows_across_too_many_periods_are_refused() -> None:
     """What could not be counted is an error, not a guess."""
     periods = FixedCalendar(1, 1)
@@ -136,6 +107,11 @@ def test_windows_across_too_many_periods_are_refused() -> None:
 MIXES = {
     "alone": {"a": alarm()},
     "across": {"a": alarm(window=HOP), "b": alarm(window=SEVEN, max_alarms="2")},
+    "days, and hours of a schedule": {
+        "a": alarm(window="HOP(ts, INTERVAL '1' DAY, INTERVAL '2' DAY)"),
+        "b": alarm(window=DAY),
+        "c": alarm(window=HOP, active='"Mon-Sun 07:00-22:00"'),
+    },
     "with others": {
         "a": alarm(window=HOP),
         "b": alarm(mechanism="tslm", window=SEVEN, tolerance="9"),
@@ -285,7 +261,8 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
     said = (("a", 24 * 6 + 5, 1), ("c", 24, 5))
     for run, (name, windows, step) in zip(shown, said, strict=True):
         query = alarms.by_name[name]
-        terms = Svt.planned(query.condition, query.aim).terms
+        planned = Svt.planned(query.condition, query.aim)
+        terms = planned.terms
         assert run.alarms == 10
         assert run.threshold_scale == step * UNITS_PER_EPSILON / terms.open_units
         # Counts and sums of what is never negative move one way: rate eps_2 / c, not half of it.
@@ -295,8 +272,7 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
         questions = windows * 3 * (2 if name == "c" else 1)
         assert (run.queries, run.negatives) == (questions, -(-questions // 10))
         before = (windows * 3 - 1) * (questions // (windows * 3))
-        planned_run = Svt.planned(query.condition, query.aim)
-        assert run.missed_given_no_alarm == planned_run.missed_in_silence(before, beyond=True)
+        assert run.missed_given_no_alarm == planned.missed_in_silence(before, beyond=True)
         alone = price("tslm", query.condition, query.aim).epsilon
         caps = alarms.budget.contribution.predicates_per_window
         assert run.windows_units == windows * min(caps, 3) * to_loss_units(alone)

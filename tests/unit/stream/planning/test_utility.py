@@ -15,7 +15,6 @@ from stream.config.loading import load
 from stream.planning.checks import often_false
 from stream.planning.detection import DetectionCurve
 from stream.planning.false_alarms import false_alarms, windows_in_a_week
-from stream.planning.shown import number, rate
 from stream.windows.calendars import FixedCalendar
 from stream.windows.schedule import Schedule
 from tests.support.commands import tocsin
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.model.alarms import Alarms
+    from stream.planning.false_alarms import FalseAlarms
 
 OPEN = '"Mon-Sun 07:00-22:00"'
 CROWD = Alarm(
@@ -59,6 +59,12 @@ def many(folder: Path, epsilon_max: str = "4") -> Path:
     return path
 
 
+def rung(alarms: Alarms) -> tuple[Any, FalseAlarms]:
+    """Return the only alarm of a file, and how often it fires for nothing."""
+    (query,) = alarms.by_name.values()
+    return query, false_alarms(DetectionCurve(query), alarms.budget)
+
+
 def planned(path: Path) -> Alarms:
     """Return what a file means."""
     return load(path, environ={})
@@ -66,9 +72,7 @@ def planned(path: Path) -> Alarms:
 
 def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
     """160 a day at exactly 8 people in 50 rooms, 194 where 8 is the mean: both known by hand."""
-    alarms = loaded(tmp_path, crowd=CROWD)
-    query = alarms.by_name["crowd"]
-    found = false_alarms(DetectionCurve(query), alarms.budget)
+    query, found = rung(loaded(tmp_path, crowd=CROWD))
     rooms = len(query.domain)
     assert found.windows == 7 * 15
     assert found.week / 7 * 50 / rooms == pytest.approx(159.8, abs=0.05)
@@ -84,9 +88,7 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
 
 def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
     """Where the condition holds as usual every ring is right."""
-    alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"}))
-    query = alarms.by_name["crowd"]
-    found = false_alarms(DetectionCurve(query), alarms.budget)
+    query, found = rung(loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"})))
     assert found.week == 0
     assert (ring_probability(query, 25) or 0) > 0.95
     assert 0 < found.varying < 100
@@ -95,8 +97,7 @@ def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
 def test_runs_ring_no_more_often_than_they_may(tmp_path: Path) -> None:
     """Seven runs of two alarms are 14 rings a week, whatever the probabilities add up to."""
     busy = {"mechanism": "svt", "max_alarms": "2", "baseline": "19"}
-    alarms = loaded(tmp_path, crowd=replace(CROWD, extra=busy))
-    found = false_alarms(DetectionCurve(alarms.by_name["crowd"]), alarms.budget)
+    _, found = rung(loaded(tmp_path, crowd=replace(CROWD, extra=busy)))
     assert found.week == 14
 
 
@@ -122,9 +123,7 @@ def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     (tmp_path / "usual.csv").write_text("room,people\nlab,8\nhall,2\nattic,16\n")
     path = Config({"crowd": replace(CROWD, extra={"baseline": "u[room]"})}).write(tmp_path)
     path.write_text("tables: {u: usual.csv}\n" + path.read_text())
-    alarms = planned(path)
-    query = alarms.by_name["crowd"]
-    found = false_alarms(DetectionCurve(query), alarms.budget)
+    query, found = rung(planned(path))
     assert (query.baseline.min(), query.baseline.max()) == (2, 16)
     each = [ring_probability(query, count) or 0 for count in (8, 2, 16)]
     assert max(chance for _, chance in found.alike) == pytest.approx(max(each))
@@ -257,14 +256,6 @@ def test_no_text_lies_outside_its_drawing(page: tuple[str, Alarms]) -> None:
     attributes: dict[str, Any] = {"x": "330", "y": "20", "text-anchor": "middle"}
     ET.SubElement(moved, f"{SVG}text", attributes).text = "threshold 1000000"
     assert outside(moved) == ["threshold 1000000"]
-
-
-def test_figures_are_told_to_the_digits_that_matter() -> None:
-    """From next to nothing to thousands; nothing small is zero beside what it adds up to."""
-    assert [rate(each) for each in (0.0, 1e-7, 0.0416, 18.3, 1234.5)] == [
-        *("0", "1e-07", "0.042", "18", "1,234"),
-    ]
-    assert [number(each) for each in (None, 8.0, 22.5, 44_800.3)] == ["?", "8", "22.5", "44,800"]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from accountant.errors import DataError
 from stream.replay.contents import digest_of, digests_of
-from tests.support.commands import HOUR_MS, configuration, events, tocsin
+from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 
 
 def test_a_digest_is_of_the_bytes_alone(tmp_path: Path) -> None:
@@ -40,22 +39,18 @@ def _renamed(folder: Path, number: int, *, unit: str = "event") -> str:
     return str(path)
 
 
-def _spent(path: str) -> list[str]:
-    lines = tocsin("ledger", path, "status", "--json").stdout.splitlines()
-    return [line for line in lines if '"spent"' in line]
-
-
-def _checkpointed(path: str) -> int:
-    """Return how many entries the ledger has."""
-    (first, *_) = tocsin("ledger", path, "status", "--json").stdout.splitlines()
-    return int(json.loads(first)["checkpoint"].partition(":")[0])
+def _standing(path: str) -> tuple[int, list[str]]:
+    """Return how many entries the ledger has, and what its budgets spent."""
+    (first, *others) = json_lines(tocsin("ledger", path, "status", "--json"))
+    entries, _, _ = first["checkpoint"].partition(":")
+    return int(entries), [line["spent"] for line in others if "spent" in line]
 
 
 def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
     """Unit event: feed, topic, alarm and file under other names; nothing is registered."""
     events(tmp_path)
     tocsin("run", _renamed(tmp_path, 0), "--replay", events(tmp_path), code=0)
-    spent = _spent(_renamed(tmp_path, 0))
+    standing = _standing(_renamed(tmp_path, 0))
     for number in (1, 2):
         again = events(tmp_path, f"copy{number}.jsonl")
         refused = tocsin("run", _renamed(tmp_path, number), "--replay", again)
@@ -64,18 +59,15 @@ def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
             f"feed 'badges{number}' reads a file that is already charged to budget "
             "'feed:badges0' as feed 'badges0'"
         ) in refused.stderr
-        assert _spent(_renamed(tmp_path, number)) == spent
+        assert _standing(_renamed(tmp_path, number)) == standing
 
 
 def test_a_user_has_one_wall_for_all_feeds(tmp_path: Path) -> None:
     """Unit user: the same file under another name is on the budget that all feeds share."""
-    tocsin("run", _renamed(tmp_path, 0, unit="user"), *_replay(tmp_path), code=0)
-    result = tocsin("run", _renamed(tmp_path, 1, unit="user"), *_replay(tmp_path), code=2)
+    replay = "--replay", events(tmp_path)
+    tocsin("run", _renamed(tmp_path, 0, unit="user"), *replay, code=0)
+    result = tocsin("run", _renamed(tmp_path, 1, unit="user"), *replay, code=2)
     assert "budget 'user' also has 'crowd0'" in result.stderr
-
-
-def _replay(folder: Path) -> tuple[str, str]:
-    return ("--replay", events(folder))
 
 
 def test_other_content_under_a_feed_is_the_same_wall(tmp_path: Path) -> None:
@@ -84,17 +76,7 @@ def test_other_content_under_a_feed_is_the_same_wall(tmp_path: Path) -> None:
     more = tmp_path / "more.jsonl"
     more.write_text(f'{{"person": "q", "room": "lab", "n": 1, "ts": {6 * HOUR_MS}}}\n')
     tocsin("run", path, "--replay", events(tmp_path), code=0)
-    before, spent = _checkpointed(path), _spent(path)
+    entries, spent = _standing(path)
     again = tocsin("run", path, "--replay", events(tmp_path), more, code=0)
     assert "0 decided now" in " ".join(again.stdout.split())
-    assert _checkpointed(path) == before + 1, "the log tells of the file"
-    assert _spent(path) == spent
-
-
-def test_a_new_ledger_says_that_it_knows_of_nothing(tmp_path: Path) -> None:
-    """Once, on standard error: what another one spent elsewhere is not known to it."""
-    path = Path(configuration(tmp_path))
-    command = ("--replay", events(tmp_path), "--json")
-    said = "this ledger is new: what other ledgers"
-    assert said in tocsin("run", path, *command).stderr
-    assert said not in tocsin("run", path, *command).stderr
+    assert _standing(path) == (entries + 1, spent), "the log tells of the file"

@@ -12,12 +12,11 @@ from operators.single.looks import EarlyAlarms
 from stream.decisions.records import alarm_id
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
-from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, running
+from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, dies, running
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accountant.costs.charges import WindowKey
     from accountant.records import StoredDecision
 
 STEPS = 6
@@ -60,7 +59,7 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(tmp_path: Path) -
         full = [SURELY, 0, 0, 0]
         first = [one.decide(0), one.decide(1)]
         one.count(2, complete=False)  # the log holds no beginning of it
-        (denied,) = one.runtime.judge.decide_due("crowd")
+        (denied,) = one.due()
         rest = [one.decide(step, full) for step in range(3, STEPS)]
         following = [one.decide(step, full) for step in range(STEPS, STEPS + 2)]
         assert [each.reason for each in (*first, denied)] == [None, None, "incomplete"]
@@ -74,22 +73,16 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(tmp_path: Path) -
 @pytest.mark.parametrize("at", [Step.AFTER_DRAW, Step.AFTER_COMMIT])
 def test_a_killed_step_goes_on_under_the_same_threshold(tmp_path: Path, at: Step) -> None:
     """A draw that was not stored is drawn again; one that was stored is the window's for good."""
-
-    def die(step: Step, key: WindowKey) -> None:
-        if step is at and key.start_ms == 2 * MINUTE_MS:
-            raise KeyboardInterrupt
-
     with running(tmp_path, **EVENT) as one:
         for step in range(2):
             one.decide(step)
         (before,) = one.ledger.reports.status().queries.values()
     full = [SURELY, 0, 0, 0]
-    with running(tmp_path, die, **EVENT) as one:
-        one.count(2, full)
-        with pytest.raises(KeyboardInterrupt):
-            list(one.runtime.judge.decide_due("crowd"))
+    killed = dies(at, 2 * MINUTE_MS)
+    with running(tmp_path, killed, **EVENT) as one, pytest.raises(KeyboardInterrupt):
+        one.decide(2, full)
     with running(tmp_path, **EVENT) as one:
-        again = list(one.runtime.judge.decide_due("crowd"))
+        again = one.due()
         assert len(again) == (at is Step.AFTER_DRAW)
         later = [one.decide(step, full) for step in range(3, STEPS)]
         found = [room for each in (*again, *later) for room in rang(one, each)]

@@ -14,7 +14,7 @@ from stream.decisions.held import held_cells, held_from_ms
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.archived import move_all
-from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, running
+from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, dies, running
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,19 +108,14 @@ def test_a_hold_survives_a_kill(tmp_path: Path, mechanism: str, killed: int, at:
     What was drawn and not stored was never seen; a room that is full fires again.
     """
     settings = hold(2, mechanism=mechanism)
-
-    def die(step: Step, key: WindowKey) -> None:
-        if step is at and key.start_ms == killed * MINUTE_MS:
-            raise KeyboardInterrupt
-
-    with running(tmp_path, die, **settings) as one:
+    killing = dies(at, killed * MINUTE_MS)
+    with running(tmp_path, killing, **settings) as one:
         for window in range(killed):
             one.decide(window, FULL)
-        one.count(killed, FULL)
         with pytest.raises(KeyboardInterrupt):
-            list(one.runtime.judge.decide_due("crowd"))
+            one.decide(killed, FULL)
     with running(tmp_path, **settings) as one:
-        list(one.runtime.judge.decide_due("crowd"))
+        one.due()
         for window in range(killed + 1, 7):
             one.decide(window, FULL)
         stored = one.ledger.progress.decided("crowd", 0, 6 * MINUTE_MS)
@@ -133,7 +128,7 @@ def test_a_denied_window_in_between_changes_nothing(tmp_path: Path) -> None:
     with running(tmp_path, **hold(2, mechanism="tslm")) as one:
         first = one.decide(0, FULL)
         one.count(1, complete=False)
-        (denied,) = one.runtime.judge.decide_due("crowd")
+        (denied,) = one.due()
         rest = [one.decide(window, FULL) for window in (2, 3)]
         assert denied.reason == "incomplete"
         assert [rooms(one, each) for each in (first, *rest)] == ["a", "", "a"]

@@ -8,6 +8,7 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     Event = tuple[str, str, str, int]  # person, building, room, ts
 
+FIELDS = ("person", "building", "room", "ts")
 BUILDINGS, ROOMS = ("east", "west"), ("r1", "r2", "r3")
 WINDOW = "TUMBLE(ts, INTERVAL '1' HOUR)"
 CONFIG = """\
@@ -66,32 +68,25 @@ USER = "{{privacy_unit: user, epsilon_max: '{}', period: lifetime, contribution:
 EVENT = "{privacy_unit: event, epsilon_max: '4'}"
 
 
-def configured(
-    folder: Path,
-    *,
-    budget: str = EVENT,
-    number: str = ">= 2",
-    outer: str = "building",
-    having: str = "COUNT(DISTINCT person) > 30",
-    window: str = WINDOW,
-    tolerance: str = "5",
-    lines: str = "",
-    rooms: Sequence[str] = ROOMS,
-) -> str:
+def configured(folder: Path, *, outer: str = "building", lines: str = "", **changes: Any) -> str:
     """Write a configuration that counts the rooms of every building, or of all; its path."""
+    asked = {
+        "budget": EVENT,
+        "number": ">= 2",
+        "having": "COUNT(DISTINCT person) > 30",
+        "window": WINDOW,
+        "tolerance": "5",
+        "rooms": ", ".join(ROOMS),
+        **changes,
+    }
     text = CONFIG.format(
-        rooms=", ".join(rooms),
         buildings=", ".join(BUILDINGS),
-        budget=budget,
         outer=outer,
-        window=window,
-        having=having,
         group="" if outer == "1" else f"GROUP BY {outer}",
-        number=number,
-        tolerance=tolerance,
         # A walk gives up early, however many there are, as often as it may.
         max_fnr="1e-9" if "dppwlm" in lines else "0.05",
         lines=lines,
+        **asked,
     )
     path = folder / "alarms.yaml"
     path.write_text(text, encoding="utf-8")
@@ -111,16 +106,8 @@ def query_of(path: str) -> Alarm:
 def written(folder: Path, events: Sequence[Event], name: str = "badges.jsonl") -> str:
     """Write events; the same person, place and time are one event, written twice."""
     lines = [
-        json.dumps(
-            {
-                "person": person,
-                "event": f"{person}{building}{room}{ts}",
-                "building": building,
-                "room": room,
-                "ts": ts,
-            }
-        )
-        for person, building, room, ts in sorted(events, key=lambda event: event[3])
+        json.dumps({**dict(zip(FIELDS, event, strict=True)), "event": "".join(map(str, event))})
+        for event in sorted(events, key=itemgetter(3))
     ]
     path = folder / name
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -136,6 +123,10 @@ def crowded(*places: tuple[str, str], people: int = 150, hour: int = 5) -> list[
     ]
 
 
+TSLM = "    mechanism: {tslm: {max_fpr: 1e-6}}\n"
+DPPWLM = "    mechanism: {dppwlm: {max_fpr: 1e-6}}\n"
+SVT = "    mechanism: {svt: {max_fpr: 1e-6, max_alarms: 2}}\n"
+FPR = "    mechanism: {tslm: {max_fpr: 1e-6, bounded_error: fpr}}\n"
 FULL = crowded(("east", "r1"), ("east", "r3"), ("west", "r2"))
 
 
@@ -149,25 +140,15 @@ def fired(path: str, events: str) -> set[tuple[int, str]]:
 @pytest.mark.parametrize(
     ("budget", "asked", "lines", "expected"),
     [
-        (EVENT, ("building", ">= 2"), "", {"east"}),
-        (
-            EVENT,
-            ("building", ">= 1"),
-            "    mechanism: {dppwlm: {max_fpr: 1e-6}}\n",
-            {"east", "west"},
-        ),
-        (EVENT, ("building", "= EVERY"), "", set()),
-        (EVENT, ("1", ">= 3"), "", {""}),
-        (user(2), ("building", ">= 2"), "", {"east"}),
-        (user(), ("1", ">= 3"), "", {""}),
-        (user(), ("1", "> 3"), "", set()),
-        (user(), ("1", ">= 3"), "    mechanism: {svt: {max_fpr: 1e-6, max_alarms: 2}}\n", {""}),
-        (
-            user(),
-            ("1", ">= 3"),
-            "    mechanism: {tslm: {max_fpr: 1e-6, bounded_error: fpr}}\n",
-            {""},
-        ),
+        (EVENT, ("building", ">= 2"), TSLM, {"east"}),
+        (EVENT, ("building", ">= 1"), DPPWLM, {"east", "west"}),
+        (EVENT, ("building", "= EVERY"), TSLM, set()),
+        (EVENT, ("1", ">= 3"), TSLM, {""}),
+        (user(2), ("building", ">= 2"), TSLM, {"east"}),
+        (user(), ("1", ">= 3"), TSLM, {""}),
+        (user(), ("1", "> 3"), TSLM, set()),
+        (user(), ("1", ">= 3"), SVT, {""}),
+        (user(), ("1", ">= 3"), FPR, {""}),
     ],
 )
 def test_an_answer_is_decided_charged_and_published_as_one_cell(
@@ -175,20 +156,18 @@ def test_an_answer_is_decided_charged_and_published_as_one_cell(
 ) -> None:
     """Of 24 hours, the fifth fires where enough rooms are full, and all are paid as one cell."""
     outer, number = asked
-    lines += "" if "max_fpr" in lines else "    mechanism: {tslm: {max_fpr: 1e-6}}\n"
     path = configured(tmp_path, budget=budget, outer=outer, number=number, lines=lines)
     rang = fired(path, written(tmp_path, FULL))
     assert rang == {(5, building) for building in expected}
     alarms = load(Path(path), environ={})
     (price,), (query,) = plans_of(alarms).values(), alarms.by_name.values()
-    assert price.ratio == pytest.approx(1) or "svt" in lines or "dppwlm" in lines
+    assert price.ratio == pytest.approx(1) or lines in {SVT, DPPWLM}
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []
         (scope,) = ledger.reports.status().scopes.values()
     spent = from_loss_units(scope.spent_units)
-    cells = 2 if "max_groups_per_window: 2" in budget else 1
-    if "mechanism" not in lines:
-        assert spent == price.epsilon * (1 if budget == EVENT else 24 * cells)
+    if lines == TSLM:
+        assert spent == price.epsilon * {EVENT: 1, user(): 24, user(2): 48}[budget]
     assert len(query.counted) == len(query.domain) * query.condition.members == 6
 
 
@@ -246,7 +225,7 @@ def recounted(events: Sequence[Event], cap: int | None) -> np.ndarray:
     cells = np.zeros((24, 6), np.int64)
     reached: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     often: defaultdict[tuple[str, int, int], int] = defaultdict(int)
-    for person, building, room, ts in sorted(set(events), key=lambda event: event[3]):
+    for person, building, room, ts in sorted(set(events), key=itemgetter(3)):
         hour, at = ts // HOUR_MS, BUILDINGS.index(building) * 3 + ROOMS.index(room)
         if cap is not None:
             mine = reached[person, hour]
@@ -323,7 +302,7 @@ def test_a_fingerprint_says_which_groups_and_how_many(tmp_path: Path) -> None:
         {"number": ">= 1"},
         {"outer": "room"},
         {"outer": "1", "number": ">= 2"},
-        {"rooms": ["r1", "r2", "r4"]},
+        {"rooms": "r1, r2, r4"},
     ]
     found = [query_of(configured(tmp_path, **change)).fingerprint for change in changes]
     assert len(set(found)) == len(changes)

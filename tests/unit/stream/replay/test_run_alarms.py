@@ -24,6 +24,7 @@ from operators.svt.early import early_terms
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
+from stream.decisions.steps import Step
 from tests.support.keys import nested
 from tests.support.matrix import run_states
 from tests.support.tree import ROOT
@@ -106,10 +107,14 @@ class Harness:
             )
         )
 
+    def due(self) -> list[StoredDecision]:
+        """Decide what is due."""
+        return list(self.runtime.judge.decide_due("crowd"))
+
     def decide(self, window: int, counts: list[int] | None = None) -> StoredDecision:
         """Count a window and decide it."""
         self.count(window, counts)
-        (decision,) = self.runtime.judge.decide_due("crowd")
+        (decision,) = self.due()
         return decision
 
     def spent(self) -> int:
@@ -121,18 +126,22 @@ class Harness:
 
 def written(folder: Path, **settings: Any) -> Path:
     """Write a configuration."""
-    unit = settings.setdefault("unit", "user")
-    settings.setdefault("epsilon_max", "50")
-    settings.setdefault("mechanism", "svt")
-    settings.setdefault("having", "COUNT(*) > 100")
-    settings.setdefault("period", ", period: lifetime" if unit == "user" else "")
-    settings.setdefault("window", "TUMBLE(ts, INTERVAL '1' MINUTE)")
-    fpr, tolerance = settings.pop("max_fpr", "1e-9"), settings.pop("tolerance", "20")
-    keys = [f"tolerance: {tolerance}", f"mechanism: {settings.pop('mechanism')}"]
-    keys += [f"max_fpr: {fpr}", *settings.get("lines", ())]
-    settings["lines"] = "".join(f"    {line}\n" for line in nested(keys))
+    asked: dict[str, Any] = {
+        "unit": "user",
+        "epsilon_max": "50",
+        "mechanism": "svt",
+        "having": "COUNT(*) > 100",
+        "window": "TUMBLE(ts, INTERVAL '1' MINUTE)",
+        "max_fpr": "1e-9",
+        "tolerance": "20",
+        "lines": (),
+        **settings,
+    }
+    asked.setdefault("period", ", period: lifetime" if asked["unit"] == "user" else "")
+    keys = [f"{key}: {asked[key]}" for key in ("tolerance", "mechanism", "max_fpr")]
+    asked["lines"] = "".join(f"    {line}\n" for line in nested([*keys, *asked["lines"]]))
     path = folder / "alarms.yaml"
-    path.write_text(CONFIG.format(ledger=folder / "ledger.db", **settings))
+    path.write_text(CONFIG.format(ledger=folder / "ledger.db", **asked))
     return path
 
 
@@ -155,22 +164,14 @@ def running(folder: Path, step: Any = None, **settings: Any) -> Iterator[Harness
         yield Harness(alarms, ledger, runtime, now_ms)
 
 
-@pytest.mark.long
-def test_a_run_is_paid_for_its_alarms(tmp_path: Path) -> None:
-    """A hundred windows with every room full of the same people in three of them."""
-    with running(tmp_path) as one:
-        full = {10: [400] * ROOMS, 50: [400, 0, 0, 0], 90: [0, 0, 400, 0]}
-        decisions = [one.decide(window, full.get(window)) for window in range(100)]
-        rang = [alarm for each in decisions for alarm in alarm_records(one.query, each)]
-        assert len(rang) == 6
-        terms = one.svt.terms
-        assert one.spent() == terms.open_units + 6 * terms.alarm_units
-        assert decisions[0].epsilon_units == terms.open_units
-        assert decisions[10].epsilon_units == 4 * terms.alarm_units
-        status = one.ledger.reports.status().queries["crowd"]
-        assert (status.alarms_rung, status.alarms_left) == (6, 4)
-        per_window = to_loss_units(price("tslm", one.query.condition, one.query.aim).epsilon)
-        assert 100 * per_window > 5 * terms.epsilon_units
+def dies(at: Step, start_ms: int) -> Any:
+    """Return a hook that is a kill at a step of the window from an instant on."""
+
+    def die(step: Step, key: WindowKey) -> None:
+        if step is at and key.start_ms == start_ms:
+            raise KeyboardInterrupt
+
+    return die
 
 
 @pytest.mark.long
@@ -179,9 +180,16 @@ def test_windows_without_alarms_are_free(tmp_path: Path, request: pytest.Fixture
     full = request.config.getoption("--full")
     windows = 10_000 if full else 300
     with running(tmp_path) as one:
-        for window in range(windows):
+        paid = [
             one.decide(window, [400] * ROOMS if window == windows // 2 else [10, 3, 0, 1])
-        terms, (scope,) = one.svt.terms, one.ledger.reports.status().scopes.values()
+            for window in range(windows)
+        ]
+        terms, status = one.svt.terms, one.ledger.reports.status()
+        (scope,) = status.scopes.values()
+        assert paid[0].epsilon_units == terms.open_units
+        assert paid[windows // 2].epsilon_units == ROOMS * terms.alarm_units
+        crowd = status.queries["crowd"]
+        assert (crowd.alarms_rung, crowd.alarms_left) == (ROOMS, 10 - ROOMS)
         assert scope.spent_units == terms.open_units + ROOMS * terms.alarm_units
         assert scope.spent_units < terms.epsilon_units
         assert one.ledger.reports.verify() == []
@@ -228,39 +236,28 @@ def test_what_a_spent_run_left_unasked_is_counted(tmp_path: Path) -> None:
 
 def test_a_run_outlives_its_decider(tmp_path: Path) -> None:
     """Opened again after every window: one threshold, alarms counted on, no cost twice."""
-    thresholds, decisions = set(), []
+    thresholds = set()
     for window in range(12):
         with running(tmp_path) as one:
-            decisions.append(one.decide(window, [400, 0, 0, 0] if window % 4 == 0 else None))
+            one.decide(window, [400, 0, 0, 0] if window % 4 == 0 else None)
             (state,) = run_states(one.ledger).values()
             thresholds.add(state.threshold_noise)
             terms = one.svt.terms
+            assert one.spent() == terms.open_units + (window // 4 + 1) * terms.alarm_units
     assert len(thresholds) == 1
-    with running(tmp_path) as one:
-        assert one.spent() == terms.open_units + 3 * terms.alarm_units
 
 
 def test_a_draw_that_was_not_stored_is_forgotten(tmp_path: Path) -> None:
     """A decider that dies with its answers drawn leaves the run as it stood."""
-
-    class Died(Exception):  # noqa: N818 -- it stands for a kill
-        """The process ended here."""
-
-    armed: list[int] = []
-
-    def step(name: str, _key: WindowKey | None) -> None:
-        if str(name) == "after_draw" and armed:
-            raise Died
-
-    with running(tmp_path, step=step) as one:
+    with running(tmp_path) as one:
         one.decide(0)
         before = run_states(one.ledger)
-        armed.append(1)
-        with pytest.raises(Died):
+    with running(tmp_path, dies(Step.AFTER_DRAW, MINUTE_MS)) as one:
+        with pytest.raises(KeyboardInterrupt):
             one.decide(1, [400] * ROOMS)
         assert run_states(one.ledger) == before
-        armed.clear()
-        (again,) = one.runtime.judge.decide_due("crowd")
+    with running(tmp_path) as one:
+        (again,) = one.due()
         assert again.alarm_count == ROOMS
         (state,) = run_states(one.ledger).values()
         (old,) = before.values()
@@ -326,6 +323,8 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path, has_secret: bool) 
 
 
 FAR: dict[str, Any] = {"having": "COUNT(*) > 9000000", "tolerance": 400_000}
+STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+TWICE: dict[str, Any] = {"lines": ["mechanism: {svt: {repeat: 2}}"]}
 MANY = ", ".join(f"r{n}" for n in range(2000))
 AGAIN = {"lines": ["mechanism: {svt: {repeat: 1000, repeat_in: run}}"]}
 
@@ -392,45 +391,25 @@ def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("having", "changes", "lines", "cheap"),
+    ("having", "changes", "cheap"),
     [
-        ("COUNT(*) BETWEEN 10 AND 100", {}, (), True),
-        (
-            "MEDIAN(age) > 5",
-            {"window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '1' MINUTE)"},
-            (),
-            True,
-        ),
-        (
-            "MEDIAN(age) > 5",
-            {"window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"},
-            (),
-            False,
-        ),
-        (
-            "COUNT(*) BETWEEN 10 AND 100",
-            {"window": "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"},
-            None,
-            False,
-        ),
-        ("COUNT(*) BETWEEN 10 AND 100", {}, ("mechanism: {svt: {repeat: 2}}",), False),
-        ("COUNT(*) BETWEEN 10 AND 100", {"unit": "user"}, (), False),
-        ("COUNT(*) > 100", {"unit": "user"}, ("mechanism: {svt: {repeat: 2}}",), True),
+        ("COUNT(*) BETWEEN 10 AND 100", {}, True),
+        ("MEDIAN(age) > 5", {"window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '1' MINUTE)"}, True),
+        ("MEDIAN(age) > 5", {"window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"}, False),
+        ("COUNT(*) BETWEEN 10 AND 100", {"window": STEPS}, False),
+        ("COUNT(*) BETWEEN 10 AND 100", TWICE, False),
+        ("COUNT(*) BETWEEN 10 AND 100", {"unit": "user"}, False),
+        ("COUNT(*) > 100", {"unit": "user", **TWICE}, True),
     ],
 )
 def test_one_question_of_an_event_has_the_monotone_price(
-    tmp_path: Path, having: str, changes: dict[str, str], lines: tuple[str, ...] | None, cheap: bool
+    tmp_path: Path, having: str, changes: dict[str, Any], cheap: bool
 ) -> None:
     """Under unit event in windows that share no event, asked once; else by direction alone."""
     asked = {"unit": "event", "max_fpr": "0.01", "tolerance": "2", **changes}
-    path = written(tmp_path, **asked, having=having, lines=lines or ())
-    query = load(path, environ={}).by_name["crowd"]
-    early = query.aim.looks > 1
-    terms = (
-        early_terms(query.condition, query.aim)
-        if early
-        else Svt.planned(query.condition, query.aim).terms
-    )
+    query = load(written(tmp_path, **asked, having=having), environ={}).by_name["crowd"]
+    of = query.condition, query.aim
+    terms = early_terms(*of) if query.aim.looks > 1 else Svt.planned(*of).terms
     assert terms.monotone is cheap
 
 
@@ -447,8 +426,7 @@ def test_one_question_of_an_event_has_the_monotone_price(
 )
 def test_one_plain_count_alone_is_steady(tmp_path: Path, having: str, steady: bool) -> None:
     """Of early evaluations, a distinct count forgets, and a score follows one count and another."""
-    window = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
-    path = written(tmp_path, unit="event", window=window, having=having, tolerance=2)
+    path = written(tmp_path, unit="event", window=STEPS, having=having, tolerance=2)
     condition = load(path, environ={}).by_name["crowd"].condition
     assert condition.steady is steady
     assert not condition.one_question

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from stream.simulation import history
-from tests.support.simulated import counted_alarm
 
 
 def test_partitions_are_added_up_saturating() -> None:
@@ -30,13 +29,3 @@ def test_partitions_are_added_up_saturating() -> None:
         dense = np.zeros(6, np.int64)
         dense[window.index] = window.value
         assert dense.tolist() == total
-
-
-def test_dense_windows_are_what_was_counted() -> None:
-    """Sparse storage gives every window's statistics back."""
-    statistics = np.random.default_rng(6).integers(-2, 3, (5, 3, 4))
-    counted = counted_alarm(statistics)
-    assert counted.windows == 5
-    for window in range(5):
-        assert np.array_equal(counted.dense(window), statistics[window])
-        assert np.array_equal(counted.stacked(window, 5), statistics[window:])

@@ -20,6 +20,12 @@ from stream.simulation.pool import Bench, paying_workers, try_out
 from tests.support.simulated import alarm, counted_alarm, file_of, near_the_threshold
 
 
+def near(windows: int, cells: int, *mechanisms: str) -> Bench:
+    """Return the bench of a history near the threshold, which several mechanisms decide."""
+    files = [file_of(alarm(cells, mechanism=each)) for each in mechanisms or ("tslm",)]
+    return Bench(files, {"crowd": counted_alarm(near_the_threshold(windows, cells))})
+
+
 @pytest.mark.parametrize(("cells", "runs"), [(3, 1), (3, 64), (3, 1000), (90_000, 7), (10**6, 2)])
 def test_tasks_cover_every_replay_once(cells: int, runs: int) -> None:
     """Whatever the sizes, each variant is replayed exactly ``runs`` times, in bounded portions."""
@@ -36,15 +42,13 @@ def test_tasks_cover_every_replay_once(cells: int, runs: int) -> None:
 @pytest.mark.long
 def test_results_do_not_depend_on_the_number_of_workers() -> None:
     """One process and two decide the same cells, and ring at rates that chance explains."""
-    query = alarm(30)
-    files = [file_of(query), file_of(replace(query, mechanism="ppwlm"))]
-    bench = Bench(files, {query.id: counted_alarm(near_the_threshold(10, 30))})
+    bench = near(10, 30, "tslm", "ppwlm")
     alone, heard = try_out(bench, 40), list[tuple[int, int]]()
     both = try_out(bench, 40, workers=2, on_runs=lambda done, total: heard.append((done, total)))
     assert heard[0] == (0, 80)
     assert heard[-1] == (80, 80)
     for each, also in zip(alone, both, strict=True):
-        one, other = each[query.id], also[query.id]
+        one, other = each["crowd"], also["crowd"]
         for name in ("windows", "true", "false", "uncertain"):
             assert getattr(one, name) == getattr(other, name)
         for counted, of in (("missed", "true"), ("uncertain_fired", "uncertain")):
@@ -57,8 +61,7 @@ def test_results_do_not_depend_on_the_number_of_workers() -> None:
 
 def test_processes_are_started_where_they_pay() -> None:
     """Little work stays in this process; much is shared out, never to more than there may be."""
-    query = alarm(30)
-    bench = Bench([file_of(query)], {query.id: counted_alarm(near_the_threshold(10, 30))})
+    bench = near(10, 30)
     assert [paying_workers(bench, runs, 4) for runs in (10, 10_000)] == [1, 1]
     assert [paying_workers(bench, runs, 4) for runs in (50_000, 10_000_000)] == [2, 4]
 
@@ -74,9 +77,9 @@ class Fatal:
 def test_a_process_that_dies_is_an_error_with_a_hint() -> None:
     """A worker that is killed ends the simulation at once, with what to do."""
     fatal: Any = Fatal()
-    query = alarm(2)
+    bench = replace(near(2, 2), variants=[fatal])
     with pytest.raises(DependencyError, match="a process of the simulation was killed") as caught:
-        try_out(Bench([fatal], {query.id: counted_alarm(near_the_threshold(2, 2))}), 1, workers=2)
+        try_out(bench, 1, workers=2)
     assert "--workers" in caught.value.hint
 
 
@@ -95,8 +98,7 @@ def test_ctrl_c_never_leaves_a_process_half_started(
         return number
 
     monkeypatch.setattr(util, "spawnv_passfds", interrupted)
-    query = alarm(2)
-    bench = Bench([file_of(query)], {query.id: counted_alarm(near_the_threshold(2, 2))})
+    bench = near(2, 2)
     thread = Thread(target=done.wait)  # as a progress bar's, or a library's
     thread.start()
     try:

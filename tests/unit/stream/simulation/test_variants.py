@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -48,12 +49,26 @@ def test_every_mechanism_is_tried_at_every_tolerance_once(mechanism: str) -> Non
             assert aim.first_tolerances == ()
 
 
-def test_tolerances_beyond_the_threshold_are_refused() -> None:
-    """A factor that would let an empty cell fire is not simulated, and it is said why."""
-    found = variants_of(file_of(alarm(3, tolerance=20)), ["crowd"], factors=FACTORS)
-    assert [aim.tolerances for _, aim in aims(found)] == [(20,), (10,), (40,)]
-    (why,) = [each.refused["crowd"] for each in found if each.refused]
-    assert "tolerance 80: larger than the threshold" in why
+@pytest.mark.parametrize(
+    ("changes", "asked", "tried", "why"),
+    [
+        ({"hold_ms": 7_200_000}, (["tslm", "probe"],), [20], "holds none"),
+        ({}, ((), FACTORS), [20, 10, 40], "tolerance 80: larger than the threshold"),
+        ({}, (["svt"], (), [Fraction(1, 10**30)]), [20], "max_fnr is below 1e-12"),
+    ],
+    ids=["no hold", "tolerance", "rate"],
+)
+def test_what_cannot_be_planned_is_refused_with_its_reason(
+    changes: dict[str, Any], asked: tuple[Any, ...], tried: list[int], why: str
+) -> None:
+    """And the alarm stands as it is written there, and is not shown."""
+    query = replace(alarm(3, tolerance=20), **changes)
+    found = variants_of(file_of(query), ["crowd"], *asked)
+    assert [aim.tolerances for _, aim in aims(found)] == [(each,) for each in tried]
+    (refused,) = [each for each in found if each.refused]
+    assert why in refused.refused["crowd"]
+    assert refused.alarms.by_name["crowd"] == query
+    assert not refused.tried
 
 
 def test_equal_variants_are_tried_once() -> None:
@@ -66,23 +81,6 @@ def test_equal_variants_are_tried_once() -> None:
         [Fraction(1, 10)] * 2,
     )
     assert aims(found)[1:] == [("tslm", Aim(Fraction(1, 10), (0,)))]
-
-
-def test_mechanisms_that_hold_nobody_are_refused() -> None:
-    """It is said why."""
-    query = replace(alarm(3), hold_ms=7_200_000)
-    _, refused = variants_of(file_of(query), ["crowd"], ["tslm", "probe"])
-    assert "holds none" in refused.refused["crowd"]
-
-
-def test_what_cannot_be_planned_is_refused_with_its_reason() -> None:
-    """And the alarm stands as it is written there, and is not shown."""
-    query = alarm(3)
-    found = variants_of(file_of(query), ["crowd"], ["tslm", "svt"], rates=[Fraction(1, 10**30)])
-    for one in found[1:]:
-        if one.refused:
-            assert one.alarms.by_name["crowd"] == query
-            assert not one.tried
 
 
 def test_other_alarms_of_the_file_stay_as_they_are() -> None:

@@ -80,9 +80,9 @@ def test_vectors_agree_with_the_bounds_of_single_windows(
     calendar: Calendar, times: list[int], grace_ms: int
 ) -> None:
     """``containing``, ``panes`` and ``first_open`` say what ``bounds`` says, to the millisecond."""
-    for start_ms, end_ms in [calendar.bounds(int(calendar.containing(array(times[0]))[1][0]))]:
-        near = (start_ms - 1, start_ms, start_ms + 1, end_ms - 1, end_ms, end_ms + grace_ms)
-        times = times + [at for at in near if 0 <= at < TIME_LIMIT_MS]
+    start_ms, end_ms = calendar.bounds(int(calendar.containing(array(times[0]))[1][0]))
+    near = (start_ms - 1, start_ms, start_ms + 1, end_ms - 1, end_ms, end_ms + grace_ms)
+    times = times + [at for at in near if 0 <= at < TIME_LIMIT_MS]
     first, last = calendar.containing(array(*times))
     panes = calendar.panes(array(*times))
     opened = calendar.first_open(array(*times), grace_ms)
@@ -123,7 +123,7 @@ def test_the_first_window_to_start_is_found(calendar: Calendar, time_ms: int) ->
 
 
 def test_tumbling_hopping_and_gapped_windows() -> None:
-    """Every instant lies in one window, in several, or in none.
+    """Every instant lies in one window, in several, or in none; which, the property above tells.
 
     ::
 
@@ -134,13 +134,10 @@ def test_tumbling_hopping_and_gapped_windows() -> None:
         5 by 8      [-0-)    [-1-)                    gaps: 5, 6 and 7 lie in no window
     """
     tumbling, hopping, gaps = CALENDARS[:3]
-    assert [x.tolist() for x in tumbling.containing(array(9, 10))] == [[0, 1], [0, 1]]
-    assert [x.tolist() for x in hopping.containing(array(9, 10, 15))] == [[0, 0, 1], [0, 1, 1]]
-    assert [x.tolist() for x in gaps.containing(array(4, 5, 7, 8))] == [[0, 1, 1, 1], [0, 0, 0, 1]]
-    assert hopping.pane_range(1) == (2, 5)
-    assert [calendar.overlap for calendar in CALENDARS[:3]] == [1, 2, 1]
+    assert (tumbling.bounds(1), hopping.bounds(1), gaps.bounds(1)) == ((10, 20), (10, 25), (8, 13))
     assert hopping.bounds(-1) == (-10, 5)
-    assert [x.tolist() for x in hopping.containing(array(4))] == [[-1], [0]]
+    assert hopping.pane_range(1) == (2, 5)
+    assert [calendar.overlap for calendar in (tumbling, hopping, gaps)] == [1, 2, 1]
 
 
 @pytest.mark.long
@@ -202,10 +199,7 @@ def test_a_skipped_day_is_never_active() -> None:
 
 def test_weeks_start_on_mondays() -> None:
     """Windows of whole weeks begin on Monday, index 0 on 1969-12-29."""
-    weeks = LocalCalendar(7, 7, "UTC")
-    assert weeks.bounds(0) == (-3 * DAY_MS, 4 * DAY_MS)
-    start_ms, _ = weeks.bounds(2_900)
-    assert datetime.fromtimestamp(start_ms / 1000, tz=UTC).weekday() == 0
+    assert LocalCalendar(7, 7, "UTC").bounds(0) == (-3 * DAY_MS, 4 * DAY_MS)
     assert LocalCalendar(7, 1, "UTC").bounds(0) == (0, 7 * DAY_MS)
 
 
@@ -308,11 +302,9 @@ def test_senseless_calendars_are_refused(make: Callable[[], Calendar], message: 
         make()
 
 
-def test_calendars_are_values() -> None:
-    """Equal calendars are equal, hashable and describe themselves."""
+def test_calendars_are_told_in_words() -> None:
+    """What a golden record has no example of: steps that overlap, odd sizes, a schedule."""
     office = Schedule.parse("Mon-Fri 07:00-22:00", "UTC")
-    assert hash(LocalCalendar(1, 1, "UTC", office)) == hash(LocalCalendar(1, 1, "UTC", office))
-    assert FixedCalendar(HOUR_MS, HOUR_MS).describe() == "tumbling windows of 1 hour"
     assert FixedCalendar(1_500, 1_000, office).describe() == (
         "hopping windows of 1500 ms every 1 second, active Mon-Fri 07:00-22:00 (UTC)"
     )

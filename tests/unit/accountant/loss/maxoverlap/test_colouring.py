@@ -16,6 +16,11 @@ from benchmarks.overlap import uniform
 from tests.support.overlaps import coloured, ones, truth, workload
 
 
+def filled(seed, regions):
+    """Return so many regions at most, none of them empty."""
+    return [region for region in workload(seed, regions=regions) if not region.empty]
+
+
 def greedy_clique(regions, _):
     """Broken twin: a clique that is merely large, read as a bound."""
     graph = Classes(regions).neighbours
@@ -30,7 +35,7 @@ def shortfalls(bound):
     """Return for how many workloads a bound lies below the truth."""
     count = 0
     for seed in range(150):
-        regions = [region for region in workload(seed, regions=12) if not region.empty]
+        regions = filled(seed, 12)
         count += bound(regions, ones(regions)) < truth(regions, ones(regions))
     return count
 
@@ -44,7 +49,7 @@ def test_a_bound_never_falls_below_the_truth_and_a_broken_one_is_caught():
 def test_a_weighted_colouring_is_safe_and_no_worse_than_repeating_regions():
     """Heights of colours bound the heaviest row, as colouring every copy of a region would."""
     for seed in range(60):
-        regions = [region for region in workload(seed, regions=10) if not region.empty]
+        regions = filled(seed, 10)
         rng = random.Random(seed)
         weights = [rng.randint(0, 7) for _ in regions]
         bound = colouring_bound(regions, weights)
@@ -54,7 +59,7 @@ def test_a_weighted_colouring_is_safe_and_no_worse_than_repeating_regions():
 def test_neighbours_are_the_regions_that_overlap():
     """The graph says what comparing regions pair by pair says."""
     for seed in range(40):
-        regions = [region for region in workload(seed, regions=10) if not region.empty]
+        regions = filled(seed, 10)
         graph = Classes(regions).neighbours
         for left, right in itertools.permutations(range(len(regions)), 2):
             assert graph[left, right] == regions[left].overlaps(regions[right])

@@ -14,7 +14,8 @@ from dp_accounting import rdp
 from accountant.loss.maxoverlap import maximum_overlap
 from accountant.loss.maxoverlap.composing import Gdp, PureSum, Rdp
 from accountant.regions.regions import Region
-from tests.support.overlaps import ranges, rows_of, workload
+from tests.support.overlaps import ranges, rows_of
+from tests.unit.accountant.loss.maxoverlap.test_colouring import filled
 
 
 def test_roots_are_exact_or_rounded_up():
@@ -58,21 +59,27 @@ def test_bad_weights_are_refused(weights, says):
 # --- Renyi divergences, turned into epsilon by dp-accounting
 
 
+def dearest(regions, events, delta, *orders):
+    """Return the epsilon of the worst row, as the library has it."""
+    worst = 0.0
+    for row in rows_of(regions):
+        accountant = rdp.RdpAccountant(*orders)
+        for at in row:
+            accountant.compose(events[at])
+        worst = max(worst, accountant.get_epsilon(delta))
+    return worst
+
+
 def test_renyi_gaussians_agree_with_brute_force():
     """For noise multipliers the answer is the worst row's epsilon, as the library has it."""
     for seed in range(12):
-        regions = [region for region in workload(seed, regions=6) if not region.empty]
+        regions = filled(seed, 6)
         rng = random.Random(seed)
         multipliers = [rng.choice([0.5, 1.0, 2, 4.5]) for _ in regions]
-        expected = 0.0
-        for row in rows_of(regions):
-            accountant = rdp.RdpAccountant()
-            for at in row:
-                accountant.compose(accounting.GaussianDpEvent(float(multipliers[at])))
-            expected = max(expected, accountant.get_epsilon(1e-6))
+        events = [accounting.GaussianDpEvent(float(each)) for each in multipliers]
         found = maximum_overlap(regions, multipliers, composition=Rdp(delta=1e-6))
         assert found.exact
-        assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert found.value == pytest.approx(dearest(regions, events, 1e-6), rel=1e-9, abs=1e-12)
 
 
 def test_events_of_different_kinds_are_bounded():
@@ -84,15 +91,10 @@ def test_events_of_different_kinds_are_bounded():
         accounting.PoissonSampledDpEvent(0.1, accounting.GaussianDpEvent(0.7)),
     ]
     for seed in range(20):
-        regions = [region for region in workload(seed, regions=8) if not region.empty]
+        regions = filled(seed, 8)
         rng = random.Random(seed)
         events = [rng.choice(kinds) for _ in regions]
-        worst = 0.0
-        for row in rows_of(regions):
-            accountant = rdp.RdpAccountant(orders)
-            for at in row:
-                accountant.compose(events[at])
-            worst = max(worst, accountant.get_epsilon(1e-5))
+        worst = dearest(regions, events, 1e-5, orders)
         found = maximum_overlap(regions, events, composition=Rdp(1e-5, orders))
         assert found.value <= worst * (1 + 1e-12)
         assert worst <= found.upper_bound * (1 + 1e-12)

@@ -10,7 +10,8 @@ import pytest
 from accountant.loss.maxoverlap import maximum_overlap, search
 from accountant.loss.maxoverlap.classes import Classes
 from accountant.loss.maxoverlap.search import RowSearch
-from tests.support.overlaps import ones, ranges, sets, truth, workload
+from tests.support.overlaps import ones, ranges, sets, truth
+from tests.unit.accountant.loss.maxoverlap.test_colouring import filled
 
 STEPS = (0, 100, 500, 2_000)
 
@@ -32,7 +33,7 @@ def weighted(seed):
     rng = random.Random(seed)
     kind = seed % 3
     if kind == 0:
-        regions = [each for each in workload(seed, regions=12) if not each.empty]
+        regions = filled(seed, 12)
     elif kind == 1:
         regions = ranges(seed, 10, attributes=3, values=8)
     else:

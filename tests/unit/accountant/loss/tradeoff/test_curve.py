@@ -95,15 +95,6 @@ def test_an_envelope_from_above_is_no_trade_off_function():
         TradeOff(above(curves))
 
 
-def test_the_lower_of_two_is_their_envelope():
-    """Corollaries 1 and 2: the largest epsilon, and the largest mu."""
-    assert lower_envelope([pure(1), pure(HALF)]) == pure(1)
-    curves = [gaussian(mu, 32) for mu in (QUARTER, 1, HALF)]
-    assert lower_envelope(curves) == curves[1]
-    assert curves[0].at_least(curves[2])
-    assert not curves[2].at_least(curves[0])
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_delta_and_epsilon_are_those_of_every_event(seed):
     """Delta is the most that an event gains over e^epsilon times its other mass, rounded up."""

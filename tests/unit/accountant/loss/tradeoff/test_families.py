@@ -22,7 +22,6 @@ from accountant.loss.tradeoff import (
     tensor,
     tensor_power,
 )
-from accountant.loss.tradeoff.curve import supported
 
 EPSILONS = (0, 0.25, 1, 2.5)
 HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
@@ -117,13 +116,6 @@ def test_discrete_laplace_is_its_enumerated_law(rate, steps):
     assert math.isclose(curve.epsilon(0), rate * steps)
 
 
-def test_discrete_laplace_of_one_step_is_pure():
-    """One step of noise of rate t is randomised response: f_(t, 0), and no more private."""
-    one = discrete_laplace(HALF)
-    assert len(one.corners) == len(pure(HALF).corners)
-    assert math.isclose(one(0.1), pure(0.5)(0.1), rel_tol=1e-15)
-
-
 def test_laplace_polygons_lie_just_below_the_curve():
     """The closed form 1 - exp((x - epsilon) / 2) of the divergence, never passed."""
     for epsilon in (0.125, 1, 4):
@@ -146,16 +138,6 @@ def test_the_ends_of_every_family():
     ):
         assert one.at_least(other)
         assert not other.at_least(one)
-
-
-def test_lines_make_the_largest_curve_that_they_support():
-    """A line that is nowhere above the others does not matter; one that is steeper does."""
-    steep, flat = (Fraction(2), ZERO), (HALF, HALF)
-    curve = supported([steep, flat])
-    assert curve.corners[1] == (Fraction(1, 3), Fraction(1, 3))
-    assert supported([steep, flat, (ONE, HALF)]) == curve
-    assert supported([(Fraction(2), Fraction(1, 8)), steep, flat]) == curve
-    assert supported([]).corners[0] == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -64,12 +64,6 @@ def test_one_domain_takes_the_product_and_an_envelope_is_caught():
     assert not found.low.at_least(lower_envelope(curves))
 
 
-def test_regions_that_overlap_pairwise_share_no_row_of_three():
-    """Proposition 4: three pairs out of three values compose in twos."""
-    pairs = [Region.where(x=["a", "b"]), Region.where(x=["b", "c"]), Region.where(x=["a", "c"])]
-    assert overlapping(pairs, [pure(1)] * 3) == tensor([pure(1)] * 2)
-
-
 def test_many_kinds_of_rows_are_bounded_safely():
     """Beyond 32 kinds: below the truth, above the product of everything, and high is a row's."""
     rng = random.Random(1)

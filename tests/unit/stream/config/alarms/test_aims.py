@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.conditions.condition import Aim
-from stream.config.loading import check, examine, load
 from tests.support.configurations import MARK, assert_named
+from tests.unit.stream.config.given import examined
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from stream.config.loading import Report
 
 GOOD = """\
 tables: {capacity: capacity.csv}
@@ -51,18 +53,15 @@ alarms:
 CAPACITY = "room,seats\nlobby,120\nlab,80\nattic,30\n"
 
 
-def write(folder: Path, text: str, *, capacity: str = CAPACITY) -> Path:
-    """Write a configuration and its table."""
-    (folder / "capacity.csv").write_text(capacity.replace(MARK, ""), encoding="utf-8")
-    path = folder / "alarms.yaml"
-    path.write_text(text.replace(MARK, ""), encoding="utf-8")
-    return path
-
-
-def alarm(having: str, *lines: str) -> str:
+def text_of(having: str, *lines: str) -> str:
     """Return the good file with this HAVING and these lines."""
     rest = "\n    ".join(lines)
     return GOOD.replace("CONDITION", having).replace("LINES", rest or "timing: {grace: 30s}")
+
+
+def report_of(folder: Path, having: str, *lines: str) -> Report:
+    """Return what that file comes to."""
+    return examined(folder, text_of(having, *lines), capacity=CAPACITY)
 
 
 FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
@@ -70,14 +69,13 @@ FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
 
 def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path) -> None:
     """Three aggregates arrive whole, with tolerances by comparison."""
-    text = alarm(
+    report = report_of(
+        tmp_path,
         FLAGSHIP,
         "mechanism: probe",
         'tolerance: {"count(*) > 50": 5, "AVG(load) > 6.50": 20, "80 < COUNT(DISTINCT person)": 8}',
     )
-    report = examine(write(tmp_path, text), environ={})
-    assert report.alarms is not None, report.errors
-    assert not report.warnings
+    assert report.errors == report.warnings == ()
     query = report.alarms.by_name["fire-code"]
     assert [spec.kind.value for spec in query.aggregates] == ["count", "offset", "distinct_units"]
     assert str(query.condition.formula) == "a1 AND a2 OR a3"
@@ -126,19 +124,19 @@ def test_tolerances_are_in_units_of_the_statistics(
     first: tuple[int, ...],
 ) -> None:
     """Counts and ranks count events, sums and averages granules; first phases have defaults."""
-    aim = load(write(tmp_path, alarm(having, *lines)), environ={}).by_name["fire-code"].aim
-    assert aim.tolerances == tolerances
-    assert aim.first_tolerances == first
+    aim = report_of(tmp_path, having, *lines).alarms.by_name["fire-code"].aim
+    assert (aim.tolerances, aim.first_tolerances) == (tolerances, first)
 
 
 def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     """Ways to be true may be 2^16, as one noise decides all; too many tests are an error."""
     counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
     pairs = [f"({counts[at]} OR NOT {counts[at ^ 1]})" for at in range(16)]
-    assert check(write(tmp_path, alarm(" AND ".join(pairs))), environ={}) == []
+    assert not report_of(tmp_path, " AND ".join(pairs)).errors
     having = " OR ".join(f"({a} AND {b})" for a in counts for b in counts[:3])
-    text = alarm(f"({MARK}{having[1:]}")
-    assert_named(check(write(tmp_path, text), environ={}), text, "comparisons; the limit is 64")
+    marked = f"({MARK}{having[1:]}"
+    found = report_of(tmp_path, marked).errors
+    assert_named(found, text_of(marked), "comparisons; the limit is 64")
 
 
 @pytest.mark.parametrize(
@@ -147,6 +145,5 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
 )
 def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: str) -> None:
     """What is suggested instead of one number can be pasted."""
-    (error,) = check(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
-    hint = error.hint.removeprefix("write ")
-    assert check(write(tmp_path, alarm(having, hint)), environ={}) == []
+    (error,) = report_of(tmp_path, having, f"tolerance: {tolerance}").errors
+    assert not report_of(tmp_path, having, error.hint.removeprefix("write ")).errors

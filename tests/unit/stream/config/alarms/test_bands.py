@@ -18,21 +18,20 @@ import pytest
 
 from accountant.costs.charges import UniformCost
 from accountant.units import to_loss_units
-from operators.base import Plan
 from operators.conditions.weights import Weight
 from operators.deciders import Quantile, tau_min
 from operators.deciders.mechanism import DECIDER
 from operators.noise.source import NoiseSource
 from stream.config.alarms.band_statistics import MOST_STATISTICS
-from stream.config.loading import Report, examine
-from stream.decisions.mechanisms import operator_of, plans_of, price_of
+from stream.decisions.mechanisms import operator_of, plans_of
 from stream.events.decoder import Record
 from stream.model.fingerprints import definition
 from stream.planning.budget import budget_plan
-from tests.support.configurations import MARK, assert_named
+from tests.support.configurations import assert_named
 from tests.support.decoding import a_reader
 from tests.support.keys import nested
 from tests.support.tree import ROOT
+from tests.unit.stream.config import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.deciders import Kind
+    from stream.config.loading import Report
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
@@ -86,18 +86,14 @@ def text_of(band: str = BAND, *, budget: str = EVENT, **keys: str | None) -> str
 
 
 def examined(folder: Path, text: str, usual: str = USUAL) -> Report:
-    """Examine a configuration and its table, marks removed."""
-    (folder / "usual.csv").write_text(usual.replace(MARK, ""), encoding="utf-8")
-    path = folder / "alarms.yaml"
-    path.write_text(text.replace(MARK, ""), encoding="utf-8")
-    return examine(path, environ={})
+    """Examine a configuration and its table."""
+    return given.examined(folder, text, usual=usual)
 
 
 def loaded(folder: Path, text: str, usual: str = USUAL) -> tuple[Alarm, Budget]:
     """Return the alarm of a configuration without errors, and its budget."""
-    report = examined(folder, text, usual)
-    assert report.alarms is not None, report.errors
-    return report.alarms.by_name["drift"], report.alarms.budget
+    alarms = given.loaded(folder, text, usual=usual)
+    return alarms.by_name["drift"], alarms.budget
 
 
 def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Alarm:
@@ -123,8 +119,8 @@ def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path: Path, band: str
     query = query_of(tmp_path, band)
     assert query.fingerprint == query_of(tmp_path).fingerprint
     assert query.mechanism == DECIDER.name
-    assert query.band is not None
-    assert (query.band.decider.tau, query.band.decider.name) == (50, "tight")
+    decider: Any = query.band.decider
+    assert (decider.tau, decider.name, decider.boundary) == (50, "tight", query.aim.max_fnr)
     assert query.band.references.tolist() == [200] * 3
     ends = [query.condition.atoms[name].thresholds.tolist() for name in ("a1", "a2")]
     assert ends == [[250] * 3, [151] * 3]
@@ -135,7 +131,6 @@ def test_a_table_gives_every_group_its_reference(tmp_path: Path) -> None:
     """References follow the domain's order, in granules of the field."""
     band = "ABS(SUM(paid) FILTER (WHERE open) - REFERENCE) >= 50.5"
     query = query_of(tmp_path, band, reference="usual[shop]", decider="tight")
-    assert query.band is not None
     assert query.band.references.tolist() == [200, 400, -14]
     assert query.band.decider.tau == 101
     assert query.aggregates[0].where is not None
@@ -161,40 +156,6 @@ def test_sensitivities_are_those_under_the_caps(
     assert [spec.kind for spec in query.aggregates] == [kind]
 
 
-def test_tight_keeps_max_fnr_at_the_end_of_the_band(tmp_path: Path) -> None:
-    """Just outside, the probability of silence is max_fnr, rounded down if at all."""
-    decider = query_of(tmp_path).band.decider  # type: ignore[union-attr]  # it is a band
-    assert decider.boundary == Fraction(1, 20)  # type: ignore[attr-defined]  # it is tight
-    misses = [decider.error(distance) for distance in range(50, 80)]  # type: ignore[attr-defined]
-    assert misses[0] == pytest.approx(0.05, abs=1e-12)
-    assert max(misses) <= 0.05 + 1e-12
-
-
-def test_auto_says_what_it_took_and_why(tmp_path: Path) -> None:
-    """The choice is a note at the alarm's decider, or at its mechanism where none is written."""
-    for keys, line in (
-        ({"decider": "auto"}, "mechanism: {decider: {"),
-        ({}, "mechanism: "),
-    ):
-        text = text_of(**keys)
-        (note,) = [one for one in examined(tmp_path, text).notes if " counts " not in one.message]
-        assert "auto chooses tight: only tight keeps" in note.message
-        assert text.splitlines()[note.line - 1].strip().startswith(line)
-    (rule,) = examined(tmp_path, text_of(decider="tight")).notes
-    assert " counts " in rule.message
-
-
-def test_a_band_costs_what_is_written(tmp_path: Path) -> None:
-    """Its plan is its epsilon, in whole loss units, whatever aim is tried."""
-    query = query_of(tmp_path, epsilon="1/3")
-    units = to_loss_units(Fraction(1, 3))
-    plan = price_of(query, replace(query.aim, max_fnr=Fraction(1, 4)))
-    assert plan == price_of(query) == operator_of(query).plan
-    assert to_loss_units(plan.epsilon) == units
-    assert isinstance(plan, Plan)
-    assert plan.ratio == 1
-
-
 def test_the_fingerprint_holds_what_decides(tmp_path: Path) -> None:
     """Decider, epsilon, tau and reference change it; the way they are written does not."""
     query = query_of(tmp_path)
@@ -205,8 +166,7 @@ def test_the_fingerprint_holds_what_decides(tmp_path: Path) -> None:
         query_of(tmp_path, reference="201"),
         query_of(tmp_path, reference="usual[shop]"),
     ]
-    prints = {query.fingerprint, *(other.fingerprint for other in others)}
-    assert len(prints) == 6
+    assert len({other.fingerprint for other in (query, *others)}) == 6
     assert query_of(tmp_path, epsilon="1/2", decider="tight").fingerprint == query.fingerprint
 
 
@@ -237,15 +197,13 @@ MEDIAN = "ABS(MEDIAN(age) - REFERENCE) >= 5"
 def test_the_distances_in_warnings_are_exact(tmp_path: Path, name: str, aggregate: str) -> None:
     """From the threshold on nothing is warned of; what lies one resolution nearer is."""
     resolution = Fraction(1, 2) if "paid" in aggregate else Fraction(1)
-    probe = query_of(tmp_path, f"ABS({aggregate} - REFERENCE) >= 900", decider=name).band
-    assert probe is not None
-    kind: Kind = probe.decider.kind  # type: ignore[attr-defined]  # all three have one
+    probe: Any = query_of(tmp_path, f"ABS({aggregate} - REFERENCE) >= 900", decider=name).band
+    kind: Kind = probe.decider.kind
     least = 1
     while True:
         band = f"ABS({aggregate} - REFERENCE) >= {float(least * resolution)}"
-        report = examined(tmp_path, text_of(band, decider=name))
-        assert report.alarms is not None
-        decider: Any = report.alarms.by_name["drift"].band.decider  # type: ignore[union-attr]
+        report: Any = examined(tmp_path, text_of(band, decider=name))
+        decider = report.alarms.by_name["drift"].band.decider
         narrow = [each for each in report.warnings if "the band is narrow" in each.message]
         right = decider.error(0) <= 0.05
         assert bool(narrow) is not right or name != "tight"
@@ -366,7 +324,6 @@ def test_statistics_are_what_the_decider_asks_for(
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
     text = text_of(band, decider=name, reference="usual[shop]", budget=unit)
     query, budget = loaded(tmp_path, text, table)
-    assert query.band is not None
     decider, references = query.band.decider, query.band.references
     cap = 2 if unit == USER else 10**6
     for seed in range(4):
@@ -412,7 +369,6 @@ def test_a_neighbour_moves_statistics_by_no_more_than_stated(
     text = text_of(band, decider=name, reference="30", budget=unit)
     text = with_ids(text) if ids else text
     query, budget = loaded(tmp_path, text)
-    assert query.band is not None
     stated = np.array(query.condition.sensitivities)[:, np.newaxis]
     for seed in range(2):
         rng = random.Random(seed)
@@ -425,8 +381,7 @@ def test_a_neighbour_moves_statistics_by_no_more_than_stated(
                 left = [at for at in left if events[at].person != events[gone].person]
             rest = [events[at] for at in left]
             other = counted(query, budget, rest, [bills[at] for at in left if ids])
-            moved = np.abs(whole - other)
-            assert (moved <= stated).all()
+            assert (np.abs(whole - other) <= stated).all()
             assert_moves_by_one(query, whole, other)
 
 
@@ -461,12 +416,12 @@ def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, mov
     both = counted(query, budget, log, [7, 7, 8])
     one = counted(query, budget, log[1:], [7, 8])
     assert_moves_by_one(query, both, one)
-    decider: Any = query.band.decider  # type: ignore[union-attr]  # it is a band
+    decider: Any = query.band.decider
     assert decider.kind.events == moved
     if name == "tight":
         alone = replace(decider, kind=replace(decider.kind, events=1))
-        references = query.band.references  # type: ignore[union-attr]
-        broken = alone.steps(both[:3], references) - alone.steps(one[:3], references)
+        steps = [alone.steps(each[:3], query.band.references) for each in (both, one)]
+        broken = np.subtract(*steps)
         assert np.abs(broken).max() == 2
 
 
@@ -512,9 +467,8 @@ PAGE = (ROOT / "docs" / "how-to" / "deviation-alarms.md").read_text()
 def test_the_page_s_example_loads(tmp_path: Path) -> None:
     """It has no error and no warning, and its budget carries it."""
     example, *_ = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
-    report = examined(tmp_path, example, "shop,orders\nnorth,200\nsouth,150\n")
-    assert report.alarms is not None, report.errors
-    assert report.warnings == ()
+    report = examined(tmp_path, example, usual="shop,orders\nnorth,200\nsouth,150\n")
+    assert report.warnings == report.errors == ()
     assert budget_plan(report.alarms, plans_of(report.alarms)).fits
 
 
@@ -524,6 +478,6 @@ def test_the_page_s_errors_are_the_deciders_own(tmp_path: Path) -> None:
     rows = re.findall(r"\| (\d+)[^|]*\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", table)
     assert len(rows) == 7
     for at, name in enumerate(("tight", "lm", "em")):
-        decider: Any = query_of(tmp_path, decider=name).band.decider  # type: ignore[union-attr]
+        decider: Any = query_of(tmp_path, decider=name).band.decider
         for distance, *errors in rows:
             assert f"{decider.error(int(distance)):.4f}" == errors[at]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.config.loading import examine
+from stream.config.loading import load
 from stream.model.holds import held_windows, shown_falsely
 from tests.support.commands import configuration, tocsin
 
@@ -60,9 +60,7 @@ def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
 
 def held_by(path: str) -> Alarm:
     """Return the alarm of a file."""
-    alarms = examine(Path(path), environ={}).alarms
-    assert alarms is not None
-    (query,) = alarms.by_name.values()
+    (query,) = load(Path(path), environ={}).by_name.values()
     return query
 
 

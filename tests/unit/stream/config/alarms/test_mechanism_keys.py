@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operators.registry import ALL, OFFERED
+from operators.registry import OFFERED
 from stream.config.alarms.mechanism_keys import (
     AUTO,
     OWN_KEYS,
@@ -14,13 +14,9 @@ from stream.config.alarms.mechanism_keys import (
     refusal,
 )
 from stream.config.keys import AlarmModel, TimingModel
-from stream.config.loading import examine
 from stream.config.moved import misplaced_keys
-from tests.support.configurations import edited, write
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from operators.descriptors import Mechanism
 
 KEYS = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
@@ -63,12 +59,3 @@ def test_every_key_of_a_mechanism_is_one_of_the_configuration() -> None:
     """No descriptor names a key that the configuration has no type for; no type is left over."""
     assert set(KEYS) - BESIDE.keys() == MechanismModel.model_fields.keys() - {"name"}
     assert OWN_KEYS.keys() == {*OFFERED, AUTO}
-
-
-def test_only_what_keeps_its_promise_may_be_named(tmp_path: Path) -> None:
-    """A baseline is told to be one, an unknown name what is near it."""
-    for name in ALL.keys() - OFFERED.keys():
-        text = edited("timing: {grace: 30s}", f"mechanism: {name}")
-        (error,) = examine(write(tmp_path, text), environ={}).errors
-        assert "does not bound misses by max_fnr" in error.message
-        assert error.hint == "write mechanism: tslm"

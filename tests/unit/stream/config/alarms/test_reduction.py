@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,18 +24,21 @@ from stream.config.alarms.reduction import (
     reduce,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 HALF = Fraction(1, 2)
 QUANTILES = [HALF, Fraction(1, 4), Fraction(9, 10), Fraction(2, 3)]
-EVENT = int | None
+EVENT = int | Fraction | None
 """One event: its value in granules before clipping, or no value."""
 
 
-def clipped(aggregate: Aggregate, value: int) -> int:
+def clipped(aggregate: Aggregate, value: int | Fraction) -> int | Fraction:
     """Return a value within the clips."""
     return min(max(value, aggregate.lo), aggregate.hi)
 
 
-def evaluated(aggregate: Aggregate, events: list[EVENT]) -> Fraction | None:
+def evaluated(aggregate: Aggregate, events: Sequence[EVENT]) -> Fraction | None:
     """Compute the aggregate as SQL does, ``None`` for NULL."""
     values = sorted(clipped(aggregate, event) for event in events if event is not None)
     if aggregate.function in {Function.COUNT, Function.DISTINCT}:
@@ -43,25 +48,26 @@ def evaluated(aggregate: Aggregate, events: list[EVENT]) -> Fraction | None:
     if not values:
         return None
     if aggregate.function is Function.AVG:
-        return Fraction(sum(values), len(values))
+        return Fraction(sum(values)) / len(values)
     rank = {Function.MIN: 1, Function.MAX: len(values)}.get(
         aggregate.function, ceil(len(values) * aggregate.quantile)
     )
     return Fraction(values[rank - 1])
 
 
+HOLDS = {
+    Comparison.GT: operator.gt,
+    Comparison.GE: operator.ge,
+    Comparison.LT: operator.lt,
+    Comparison.LE: operator.le,
+    Comparison.EQ: operator.eq,
+    Comparison.NE: operator.ne,
+}
+
+
 def compared(comparison: Comparison, left: Fraction | None, right: Fraction) -> bool:
     """Compare as SQL does: nothing holds of NULL."""
-    if left is None:
-        return False
-    return {
-        Comparison.GT: left > right,
-        Comparison.GE: left >= right,
-        Comparison.LT: left < right,
-        Comparison.LE: left <= right,
-        Comparison.EQ: left == right,
-        Comparison.NE: left != right,
-    }[comparison]
+    return left is not None and HOLDS[comparison](left, right)
 
 
 def statistic(literal: Bound, aggregate: Aggregate, events: list[EVENT], at: int) -> int:
@@ -151,17 +157,17 @@ def test_larger_multisets_agree_as_well(
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
 def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggregate) -> None:
     """The largest weights are those of the table: the aggregate's D."""
-    threshold = Fraction(1, 2)
     lo, hi = aggregate.lo, aggregate.hi
     a, b = aggregate.quantile.as_integer_ratio()
+    largest = max(abs(lo), abs(hi))
     bound = {
-        Function.SUM: max(abs(lo), abs(hi)),
-        Function.LINEAR: max(abs(lo), abs(hi)),
+        Function.SUM: largest,
+        Function.LINEAR: largest,
         Function.AVG: max(abs(2 * lo - 1), abs(2 * hi - 1)),
         Function.QUANTILE: max(a, b - a),
     }.get(aggregate.function, 1)
     for comparison in Comparison:
-        for literal in reduced(aggregate, comparison, [threshold]).leaves():
+        for literal in reduced(aggregate, comparison, [HALF]).leaves():
             weights = [abs(literal.weights.weight(value, 0)) for value in range(lo, hi + 1)]
             assert max(weights) <= (1 if literal.guard else bound)
             if aggregate.function in {Function.SUM, Function.AVG} and not literal.guard:
@@ -170,10 +176,11 @@ def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggre
 
 def test_what_is_true_of_nothing_is_guarded() -> None:
     """A comparison needs a guard iff its test holds in an empty cell and NULL does not."""
+    below = {Comparison.LT, Comparison.LE, Comparison.EQ, Comparison.NE}
     guarded = {
         Function.AVG: {Comparison.GE, Comparison.LE, Comparison.EQ},
-        Function.QUANTILE: {Comparison.LT, Comparison.LE, Comparison.EQ, Comparison.NE},
-        Function.MAX: {Comparison.LT, Comparison.LE, Comparison.EQ, Comparison.NE},
+        Function.QUANTILE: below,
+        Function.MAX: below,
         Function.MIN: {Comparison.GT, Comparison.GE, Comparison.EQ, Comparison.NE},
     }
     for function, comparison in product(Function, Comparison):

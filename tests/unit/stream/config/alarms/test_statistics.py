@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.counter import Rows, WindowCounter
-from stream.counting.fates import Fate
 from stream.counting.projection import Columns, check_weights, project
 from stream.events.units import Roster, Units
 from stream.model.alarm import AggregateSpec, Term
@@ -172,54 +171,6 @@ def test_no_event_weighs_more_than_largest(seed: int) -> None:
     assert max(weights, default=0) <= each.largest
     if each.kind in {SUM, OFFSET}:
         assert max(*weights, 1) == each.largest
-
-
-def test_pivots_are_of_the_cell() -> None:
-    """The same amount weighs by its own cell's pivot; at a pivot it is not above it.
-
-    ::
-
-        amount 1.0 = 2 granules   attic   bar   cellar   dé
-        pivot                         0     2       -1    5
-        OFFSET, scale 2               4     2        5   -1
-        RANK (2 above, -3 not)        2    -3        2   -3
-    """
-    query = reference.make_query(TUMBLING, OFFSET, RANK)
-    log = [replace(EVENT, offset=at, room=room.encode()) for at, room in enumerate(ROOMS)]
-    projected, fates = project(query, Columns(reference.decoded(log)))
-    assert projected.weight.tolist() == [[4, 2, 5, -1], [2, -3, 2, -3]]
-    assert projected.counts.all()
-    assert (fates == Fate.USED).all()
-
-
-def test_rows_that_no_statistic_can_use_are_dropped() -> None:
-    """A row stays where one statistic counts it; else it was filtered out, or lacks the fields."""
-    query = reference.make_query(
-        TUMBLING, spec(SUM), AggregateSpec(COUNT, "size", where=OPEN), spec(SUM, where=OPEN)
-    )
-    events = [
-        replace(EVENT, size=1),
-        replace(EVENT, size=None),
-        replace(EVENT, amount=None, size=1),
-        replace(EVENT, amount=float("nan"), size=None),
-        replace(EVENT, amount=float("inf"), size=1, open=False),
-        replace(EVENT, amount=1.0, size=1, open=False),
-        replace(EVENT, amount=1.0, size=1, room=b"hall"),
-    ]
-    log = [replace(event, offset=at) for at, event in enumerate(events)]
-    projected, fates = project(query, Columns(reference.decoded(log)))
-    used, unasked, outside, bad = Fate.USED, Fate.UNASKED, Fate.OUT_OF_DOMAIN, Fate.BAD_VALUE
-    assert fates.tolist() == [used, used, used, bad, bad, used, outside]
-    assert projected.offset.tolist() == [0, 1, 2, 5]
-    assert projected.counts.tolist() == [
-        [True, True, False, True],
-        [True, False, True, False],
-        [True, True, False, False],
-    ]
-    only_open = replace(query, aggregates=query.aggregates[1:])
-    projected, fates = project(only_open, Columns(reference.decoded(log)))
-    assert fates.tolist() == [used, used, used, bad, unasked, unasked, outside]
-    assert projected.offset.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ import pytest
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
-from stream.config.alarms.reduction import Function
 from stream.config.sql.kinds import span_of_terms
-from stream.config.sql.select import SqlProblem, parse_sql
+from stream.config.sql.select import SqlProblem
 from stream.counting.projection import Columns, project
 from stream.model.alarm import AggregateSpec, Term
 from stream.model.feeds import FieldType
@@ -27,19 +26,19 @@ from stream.model.numbers import decimal
 from tests.support import reference
 from tests.support.marked import assert_refused
 from tests.support.reference import FEED, Event, random_terms
+from tests.unit.stream.config.alarms.test_reduction import compared
 from tests.unit.stream.config.sql.test_having import (
     BEFORE,
     EVENT,
     counted,
     counts_of,
     parse,
+    random_events,
     read,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
     from stream.model.filters import Where
 
@@ -114,9 +113,7 @@ def test_where_says_which_events_there_are() -> None:
     (free,) = counted(both).aggregates
     assert (free.lo, free.hi) == (1, 3)
     filtered = BEFORE.replace("GROUP", "WHERE kind = 'y' AND age < 40 GROUP")
-    zone, feed = parse("COUNT(*) > 1").reader.timezone, parse("COUNT(*) > 1").feed
-    parsed = parse_sql(filtered + both, feeds={"badges": feed}, tables=[], timezone=zone)
-    (asked,) = parsed.having.leaves()
+    (asked,) = parse(both, filtered).having.leaves()
     assert (asked.measure.lo, asked.measure.hi) == (1, 1)
 
 
@@ -124,7 +121,7 @@ def test_the_sum_is_what_was_written_and_not_its_negative() -> None:
     """What is said of its usual value elsewhere is said of the left side less the right one."""
     for having, falls in (("SUM(paid) > 2 * COUNT(*)", False), ("2 * COUNT(*) < SUM(paid)", True)):
         (spec,) = counted(having).aggregates
-        (statistic,) = set(added_up(spec, [("x", 0, Fraction(3)), ("y", 0, Fraction(2))]).tolist())
+        (statistic,) = set(counts_of(spec, [("x", 0, Fraction(3)), ("y", 0, Fraction(2))]).tolist())
         assert statistic * spec.per_unit == (-1 if falls else 1), having
     shared = counted("SUM(paid) - COUNT(*) > 3 OR COUNT(*) - SUM(paid) > 9 OR COUNT(*) > SUM(paid)")
     (spec,) = shared.aggregates
@@ -157,9 +154,6 @@ def test_thresholds_may_lie_between_steps_and_in_tables() -> None:
     made = counted(f"2 * {STAFF} - 4 * COUNT(age) > seats[room] OR 2 * COUNT(*) >= 7")
     assert made.condition.atoms["a1"].thresholds.tolist() == [26] * 3 + [5] * 3
     assert made.condition.atoms["a2"].thresholds.tolist() == [4] * 6
-    (asked,) = read(f"{STAFF} - 0.2 * COUNT(*) > -0.3").leaves()
-    assert asked.comparison is Comparison.GT
-    assert asked.measure.function is Function.LINEAR
     assert counted(f"{STAFF} - 0.2 * COUNT(*) > -0.3").condition.atoms["a1"].thresholds[0] == -1
 
 
@@ -195,14 +189,7 @@ def test_sums_decide_as_sql_does() -> None:
             assert "cancel each other" in problem.message, having  # noqa: PT017 -- some pass
             continue
         for size in (0, 1, 2, 5, 9):
-            events: list[EVENT] = [
-                (
-                    source.choice(["x", "y", None]),
-                    source.choice([None, 0, 1, 40]),
-                    source.choice([None, Fraction(-2), Fraction(1, 2), Fraction(3)]),
-                )
-                for _ in range(size)
-            ]
+            events = random_events(source, size, [None, 0, 1, 40])
             left, right = (
                 number
                 + sum(
@@ -212,22 +199,9 @@ def test_sums_decide_as_sql_does() -> None:
                 )
                 for factors_of, number in exact
             )
-            wanted = {
-                ">": left > right,
-                ">=": left >= right,
-                "<": left < right,
-                "<=": left <= right,
-            }[comparison]
-            statistics = np.stack([added_up(spec, events) for spec in made.aggregates])
+            wanted = compared(Comparison(comparison), left, right)
+            statistics = np.stack([counts_of(spec, events) for spec in made.aggregates])
             assert made.condition.truth(statistics).tolist() == [wanted] * 6, (having, events)
-
-
-def added_up(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
-    """Add up a statistic for every cell, each of which holds all the events."""
-    if spec.kind is not Weight.LINEAR:
-        return counts_of(spec, events)
-    total = sum((term.factor * counts_of(term.alone, events) for term in spec.terms), np.int64(0))
-    return np.asarray(total, dtype=np.int64)
 
 
 SIZES = (None, -(2**63), -8, -7, -6, 0, 1, 2, 3, 4, 2**63 - 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec.structs import replace
 
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
@@ -12,9 +12,15 @@ from tests.support.boards import Scene, setup_of, window_of
 from tests.support.published import HOUR_MS, decision_of
 
 if TYPE_CHECKING:
+    from stream.decisions.records import DecisionRecord
     from stream.kafka.board.standing import Group
 
 LAB: Group = (("room", "lab"),)
+
+
+def take(scene: Scene, decision: DecisionRecord, **changes: Any) -> None:
+    """Tell of a decision with changes."""
+    scene.standings.take(window_of(replace(decision, **changes)))
 
 
 def test_a_denied_window_rings_nothing_whatever_stands_beside_it() -> None:
@@ -40,8 +46,7 @@ def test_windows_that_are_lost_are_counted() -> None:
     scene = Scene()
     scene.hour(0)
     scene.hour(3)
-    restored = msgspec.structs.replace(decision_of(4), ledger="other", sequence=90)
-    scene.standings.take(window_of(restored))
+    take(scene, decision_of(4), ledger="other", sequence=90)
     assert [each.lost for each in scene.standings.all()[0].seen] == [0, 2, 0]
 
 
@@ -58,8 +63,7 @@ def test_a_window_that_overlaps_one_that_rang_is_silent() -> None:
     """It was asked anew, and said nothing."""
     scene = Scene()
     scene.hour(0, ["lab"])
-    overlapping = msgspec.structs.replace(decision_of(1), window_start=decision_of(0).window_start)
-    scene.standings.take(window_of(overlapping))
+    take(scene, decision_of(1), window_start=decision_of(0).window_start)
     (crowd,) = scene.standings.all()
     assert [each.earlier for each in crowd.seen] == [(), ()]
 
@@ -82,8 +86,7 @@ def test_a_pause_in_the_schedule_is_not_overdue() -> None:
     scene.hour(0)
     (plain,) = scene.standings.all()
     assert plain.due_ms == 2 * HOUR_MS + HOUR_MS // 2
-    night = msgspec.structs.replace(decision_of(1), next_start=decision_of(14).window_start)
-    scene.standings.take(window_of(night))
+    take(scene, decision_of(1), next_start=decision_of(14).window_start)
     (paused,) = scene.standings.all()
     assert paused.due_ms == 2 * HOUR_MS + 12 * HOUR_MS + HOUR_MS + HOUR_MS // 2
 
@@ -92,10 +95,7 @@ def test_an_alarm_that_was_removed_is_not_overdue_for_ever() -> None:
     """It is forgotten where a board that starts now would not find it; one with a pause is kept."""
     scene = Scene()
     scene.hour(0, ["lab"])
-    weekly = msgspec.structs.replace(
-        decision_of(0, alarm="weekly"), next_start=decision_of(168).window_start
-    )
-    scene.standings.take(window_of(weekly))
+    take(scene, decision_of(0, alarm="weekly"), next_start=decision_of(168).window_start)
     for now, kept in ((24, ["crowd", "weekly"]), (26, ["weekly"]), (168, ["weekly"]), (172, [])):
         scene.standings.forget(now * HOUR_MS, lookback_ms=24 * HOUR_MS)
         assert [each.alarm for each in scene.standings.all()] == kept, now

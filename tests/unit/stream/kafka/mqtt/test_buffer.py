@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,7 +15,6 @@ from stream.kafka.mqtt import buffer as buffers
 from stream.kafka.mqtt.buffer import HEAD_BYTES, Buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 MOST = 10_000
@@ -90,8 +90,9 @@ def test_what_follows_a_torn_record_does_not_come_back(tmp_path: Path) -> None:
     path.write_bytes(content)
     with Buffer(path, MOST) as opened:
         assert opened.torn
-        opened.append([b"x" * len(BODIES[2])])
-    assert found(path) == [*BODIES[:2], b"x" * len(BODIES[2])]
+        same = b"x" * len(BODIES[2])
+        opened.append([same])
+    assert found(path) == [*BODIES[:2], same]
 
 
 def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
@@ -111,26 +112,18 @@ def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
     assert found(path) == [b"new"]
 
 
-def noted(name: str, real: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
-    """Return a function that notes that it is called."""
-
-    def call(*arguments: Any) -> Any:
-        calls.append(name)
-        return real(*arguments)
-
-    return call
-
-
 def test_the_disk_has_it_before_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written is synced after it, and so is the cut before anything follows it."""
     with Buffer(tmp_path / "buffer", MOST) as opened:
-        calls: list[str] = []
+        disk = Mock()
         for name in ("pwrite", "fsync", "ftruncate"):
-            monkeypatch.setattr(os, name, noted(name, getattr(os, name), calls))
+            disk.attach_mock(Mock(side_effect=getattr(os, name)), name)
+            monkeypatch.setattr(os, name, getattr(disk, name))
         opened.append([b"one", b"two"])
-        assert calls == ["pwrite", "fsync"]
+        appended = ["pwrite", "fsync"]
+        assert [name for name, *_ in disk.mock_calls] == appended
         opened.delivered(opened.next(2))
-        assert calls == ["pwrite", "fsync", "ftruncate", "pwrite", "fsync"]
+        assert [name for name, *_ in disk.mock_calls] == [*appended, "ftruncate", *appended]
 
 
 def test_it_is_full_until_all_was_delivered(tmp_path: Path) -> None:
@@ -158,10 +151,11 @@ def test_one_process_has_it_at_a_time(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     """Nothing of it is cut."""
     path = tmp_path / "notes"
-    path.write_bytes(b"my notes, and more of them")
+    notes = b"my notes, and more of them"
+    path.write_bytes(notes)
     with pytest.raises(DataError, match="no buffer"):
         Buffer(path, MOST)
-    assert path.read_bytes() == b"my notes, and more of them"
+    assert path.read_bytes() == notes
 
 
 def test_a_file_that_cannot_be_made_is_said(tmp_path: Path) -> None:

@@ -63,33 +63,24 @@ class Producers:
         return outcome
 
 
-def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
+async def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that is away, or loses one record, is given all of them again."""
     monkeypatch.setattr(outlets, "_PAUSE_S", 0.0)
     said = io.StringIO()
-
-    async def story(buffer: Buffer) -> None:
-        log = Log(said)
-        producer = Producer(
-            KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {}),
-            "motion",
-            Store(buffer, log),
-            Connectivity("kafka", log),
-        )
+    log, kafka = Log(said), KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {})
+    with Buffer(tmp_path / "buffer", 1_000) as buffer:
+        buffer.append(BODIES)
+        producers = Producers(buffer)
+        monkeypatch.setattr(outlets, "AIOKafkaProducer", producers)
+        producer = Producer(kafka, "motion", Store(buffer, log), Connectivity("kafka", log))
         running = asyncio.create_task(producer.run())
         while buffer.waiting:
             assert not running.done()
             await asyncio.sleep(0.001)
         running.cancel()
         await asyncio.wait([running])
-
-    with Buffer(tmp_path / "buffer", 1_000) as buffer:
-        buffer.append(BODIES)
-        producers = Producers(buffer)
-        monkeypatch.setattr(outlets, "AIOKafkaProducer", producers)
-        asyncio.run(story(buffer))
     assert producers.sent == [[], [b"0", b"1", b"2"], [b"0", b"1", b"2"]]
     assert all(producers.waiting)
     assert producers.made == producers.stopped == 3

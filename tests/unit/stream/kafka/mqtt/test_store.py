@@ -10,10 +10,8 @@ from stream.kafka.mqtt import store as stores
 from stream.kafka.mqtt.buffer import HEAD_BYTES, Buffer
 from stream.kafka.mqtt.store import Store, packed, unpacked
 from stream.logs.lines import Line, Log
-from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     import pytest
@@ -27,11 +25,10 @@ def test_a_key_and_a_value_are_one_and_two_again() -> None:
         assert unpacked(packed(key, value)) == (key, value)
 
 
-def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> None:
+async def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> None:
     """A full buffer says so, once, and takes again when all of it was delivered."""
     said = io.StringIO()
-
-    async def story(buffer: Buffer) -> None:
+    with Buffer(tmp_path / "buffer", 20 + HEAD_BYTES + 10) as buffer:
         store = Store(buffer, Log(said))
         reader = asyncio.create_task(store.next(10))
         await asyncio.sleep(0)
@@ -46,38 +43,26 @@ def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> 
         await writer
         await store.append([TEN])
         assert await store.next(10) == [TEN]
-
-    with Buffer(tmp_path / "buffer", 20 + HEAD_BYTES + 10) as buffer:
-        asyncio.run(story(buffer))
     assert said.getvalue().count(Line.FULL) == 1
 
 
-def test_a_full_disk_is_waited_for_and_said_once(
+async def test_a_full_disk_is_waited_for_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads goes on meanwhile."""
     said = io.StringIO()
     monkeypatch.setattr(stores, "_AGAIN_S", 0.01)
-
-    async def story(buffer: Buffer) -> None:
+    with Buffer(tmp_path / "buffer", 1_000) as buffer:
         store = Store(buffer, Log(said))
         await store.append([TEN])
-
-        def full(_bodies: Sequence[bytes]) -> bool:
-            return False
-
         with monkeypatch.context() as patched:
-            patched.setattr(buffer, "append", full)
+            patched.setattr(buffer, "append", lambda _bodies: False)
             writer = asyncio.create_task(store.append([b"next"]))
-            async with asyncio.timeout(PATIENCE_S):
-                while not store.full:  # noqa: ASYNC110  # it sets no event
-                    await asyncio.sleep(0.01)
+            while not store.full:  # noqa: ASYNC110  # it sets no event
+                await asyncio.sleep(0.01)
             assert await store.next(10) == [TEN]
             await store.delivered([TEN])
         await writer
         assert not store.full
         assert await store.next(10) == [b"next"]
-
-    with Buffer(tmp_path / "buffer", 1_000) as buffer:
-        asyncio.run(story(buffer))
     assert said.getvalue().count(Line.FULL) == 1

@@ -42,33 +42,37 @@ def test_every_format_is_checked() -> None:
     assert formats <= set(jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers)
 
 
-@pytest.mark.parametrize(
-    ("status", "change"),
-    [
-        ("firing", {"extra": 1}),
-        ("firing", {"alarm": ""}),
-        ("firing", {"status": "pending"}),
-        ("firing", {"window_end": "1970-01-01T01:00:00Z"}),
-        ("firing", {"alarm_id": ""}),
-        ("firing", {"since": ""}),
-        ("firing", {"reason": "budget"}),
-        ("firing", {"state": "OFF"}),
-        ("ongoing", {"state": "OFF"}),
-        ("resolved", {"state": "ON"}),
-        ("resolved", {"sequence": -1}),
-        ("denied", {"reason": None}),
-        ("denied", {"reason": ""}),
-        ("denied", {"state": "ON"}),
-        ("denied", {"group": {"room": "hall"}}),
-        ("denied", {"since": "1970-01-01T01:00:00.000Z"}),
-        ("denied", {"annotations": {"summary": "x"}}),
-    ],
-)
-def test_the_schema_refuses(status: str, change: dict[str, Any]) -> None:
+REFUSED: dict[str, tuple[dict[str, Any], ...]] = {
+    "firing": (
+        {"extra": 1},
+        {"alarm": ""},
+        {"status": "pending"},
+        {"window_end": "1970-01-01T01:00:00Z"},
+        {"alarm_id": ""},
+        {"since": ""},
+        {"reason": "budget"},
+        {"state": "OFF"},
+    ),
+    "ongoing": ({"state": "OFF"},),
+    "resolved": ({"state": "ON"}, {"sequence": -1}),
+    "denied": (
+        {"reason": None},
+        {"reason": ""},
+        {"state": "ON"},
+        {"group": {"room": "hall"}},
+        {"since": "1970-01-01T01:00:00.000Z"},
+        {"annotations": {"summary": "x"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("status", REFUSED)
+def test_the_schema_refuses(status: str) -> None:
     """Unknown fields, other formats, and what contradicts its status."""
-    VALIDATOR.validate(of_status(status))
-    with pytest.raises(jsonschema.ValidationError):
-        VALIDATOR.validate({**of_status(status), **change})
+    content = of_status(status)
+    assert VALIDATOR.is_valid(content)
+    for change in REFUSED[status]:
+        assert not VALIDATOR.is_valid({**content, **change}), change
 
 
 @pytest.mark.parametrize("name", SCHEMA["required"])
@@ -76,5 +80,4 @@ def test_every_field_is_needed(name: str) -> None:
     """A notice without one of them is refused."""
     content = of_status("firing")
     del content[name]
-    with pytest.raises(jsonschema.ValidationError):
-        VALIDATOR.validate(content)
+    assert not VALIDATOR.is_valid(content)

@@ -70,86 +70,85 @@ class Door:
         """Close nothing."""
 
 
-async def _until(ready: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+class Brought:
+    """A sender that brings windows to a door, of which the second has nothing to say.
+
+    Args:
+        door: the target.
+        folder: of its dead letters.
+        windows: how many.
+        give_up_s: how long it waits for the target.
+    """
+
+    def __init__(self, door: Door, folder: Path, windows: int, give_up_s: float = 60) -> None:
+        self.file, self.said, self.door, self.windows = (
+            folder / "letters",
+            io.StringIO(),
+            door,
+            windows,
+        )
+        letters, log = DeadLetters(self.file), Log(self.said)
+        self.sender = Sender(door, letters, give_up_s, log, first_pause_s=0.001)
+        for number in range(1, windows + 1):
+            self.sender.put(number, [message(number)] if number != 2 else [])
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        """Bring them until something has happened."""
+        task = asyncio.create_task(self.sender.run())
         while not ready():  # noqa: ASYNC110  # what is waited for sets no event
             await asyncio.sleep(0.001)
-
-
-def brought(
-    door: Door, folder: Path, windows: int, give_up_s: float = 60
-) -> tuple[list[dict[str, Any]], str]:
-    """Bring windows to a door; return the dead letters and the log."""
-    file, said = folder / "letters", io.StringIO()
-
-    async def work() -> None:
-        letters = DeadLetters(file)
-        sender = Sender(door, letters, give_up_s, Log(said), first_pause_s=0.001)
-        task = asyncio.create_task(sender.run())
-        for number in range(1, windows + 1):
-            sender.put(number, [message(number)] if number != 2 else [])
-        await _until(lambda: sender.delivered == windows)
-        await _until(lambda: door.refreshed > 1)
         task.cancel()
 
-    asyncio.run(work())
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    if lines:
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    return [json.loads(line) for line in lines], said.getvalue()
+    async def letters(self) -> list[dict[str, Any]]:
+        """Bring all; return the dead letters."""
+        await self.until(lambda: self.sender.delivered == self.windows and self.door.refreshed > 1)
+        if not self.file.exists():
+            return []
+        assert stat.S_IMODE(self.file.stat().st_mode) == 0o600
+        return [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
 
 
-def test_what_is_away_is_tried_again_in_order(tmp_path: Path) -> None:
+async def test_what_is_away_is_tried_again_in_order(tmp_path: Path) -> None:
     """Three failures, and every window arrives once, in its order."""
     door = Door([AwayError("a"), AwayError("b"), None, AwayError("c")])
-    letters, said = brought(door, tmp_path, 4)
-    assert (door.taken, letters) == ([1, 3, 4], [])
-    assert Line.UNREACHABLE in said
-    assert Line.BACK in said
+    brought = Brought(door, tmp_path, 4)
+    assert (await brought.letters(), door.taken) == ([], [1, 3, 4])
+    assert Line.UNREACHABLE in brought.said.getvalue()
+    assert Line.BACK in brought.said.getvalue()
 
 
-def test_what_is_refused_is_kept_and_holds_nothing_up(tmp_path: Path) -> None:
+async def test_what_is_refused_is_kept_and_holds_nothing_up(tmp_path: Path) -> None:
     """One letter, with the notice as it was to be sent; the next ones arrive."""
     door = Door([RefusedError("answer 400")])
-    letters, said = brought(door, tmp_path, 3)
+    brought = Brought(door, tmp_path, 3)
+    (letter,) = await brought.letters()
     assert door.taken == [3]
-    ((letter),) = letters
     assert (letter["target"], letter["why"]) == ("door", "answer 400")
     assert letter["notice"]["notice_id"] == notice(1).notice_id
-    assert Line.UNDELIVERED in said
+    assert Line.UNDELIVERED in brought.said.getvalue()
 
 
-def test_a_target_that_stays_away_is_given_up(tmp_path: Path) -> None:
+async def test_a_target_that_stays_away_is_given_up(tmp_path: Path) -> None:
     """After the time one is ready to wait, each further notice is tried once."""
     door = Door([AwayError("gone")] * 2)
-    letters, _ = brought(door, tmp_path, 3, give_up_s=0)
+    letters = await Brought(door, tmp_path, 3, give_up_s=0).letters()
     assert [letter["notice"]["sequence"] for letter in letters] == [1, 3]
     assert door.taken == []
 
 
-def test_a_disk_that_takes_no_letter_ends_it(tmp_path: Path) -> None:
+async def test_a_disk_that_takes_no_letter_ends_it(tmp_path: Path) -> None:
     """What would be lost is not committed: the process says so and ends."""
     letters = DeadLetters(tmp_path / "no" / "folder")
     with pytest.raises(DependencyError, match="cannot be written"):
-        asyncio.run(letters.keep("door", message(1), "answer 400"))
+        await letters.keep("door", message(1), "answer 400")
 
 
-def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path: Path) -> None:
+async def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path: Path) -> None:
     """While the target is away, the place of the first window it did not take stays."""
-    door, seen = Door([None, *[AwayError("gone")] * 1_000]), []
-
-    async def work() -> None:
-        letters, log = DeadLetters(tmp_path / "letters"), Log(io.StringIO())
-        sender = Sender(door, letters, 60, log, first_pause_s=0.001)
-        task = asyncio.create_task(sender.run())
-        for number in (1, 2, 3):
-            sender.put(number, [message(number)])
-        await _until(lambda: len(door.answers) < 997)
-        seen.append(sender.delivered)
-        task.cancel()
-
-    asyncio.run(work())
-    assert (seen, door.taken) == ([1], [1])
+    door = Door([None, *[AwayError("gone")] * 1_000])
+    brought = Brought(door, tmp_path, 4)
+    await brought.until(lambda: len(door.answers) < 997)
+    assert (brought.sender.delivered, door.taken) == (2, [1])
 
 
 @pytest.mark.parametrize(

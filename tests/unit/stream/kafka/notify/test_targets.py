@@ -33,7 +33,7 @@ from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.targets import Inbox, Mosquitto
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from stream.decisions.lifecycle import Notice
@@ -47,7 +47,7 @@ KINDS = {
 SECRET = "a secret of many bytes"  # noqa: S105  # no server knows it
 
 
-def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notice]]:
+def told(*rooms: Sequence[str], denied: int = -1) -> list[list[Notice]]:
     """Return the notices of windows in which these rooms ring, at a severity after an @."""
     state, found = State(), []
     for number, ringing in enumerate(rooms):
@@ -62,48 +62,41 @@ def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notic
     return found
 
 
-def posted(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[dict[str, Any]]]:
+async def posted(*rooms: Sequence[str], denied: int = -1) -> list[list[dict[str, Any]]]:
     """Return the alerts that an Alertmanager is sent: window by window, then again."""
     with Inbox() as inbox:
-
-        async def work() -> None:
-            target = AlertmanagerTarget(
-                "main", url=f"{inbox.url}/", resend_interval=1000, now_ms=lambda: NOW_MS
-            )
-            for notices in told(rooms, denied=denied):
-                await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
-            await target.refresh()
-            await target.close()
-
-        asyncio.run(work())
+        target = AlertmanagerTarget(
+            "main", url=f"{inbox.url}/", resend_interval=1000, now_ms=lambda: NOW_MS
+        )
+        for notices in told(*rooms, denied=denied):
+            await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
+        await target.refresh()
+        await target.close()
         return inbox.at("/api/v2/alerts")  # type: ignore[return-value]
 
 
-def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
+async def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
     """The same labels throughout; what fires ends in the future, what is resolved has ended."""
-    first, second, third = posted([["hall"], ["hall"], []])
-    labels = [alerts[0]["labels"] for alerts in (first, second, third)]
-    assert labels[0] == labels[1] == labels[2]
-    assert labels[0]["room_id"] == "hall"
-    assert labels[0]["alertname"] == "crowd"
-    ends = [from_iso_utc(alerts[0]["endsAt"]) for alerts in (first, second, third)]
+    alerts = [alert for alert, *_ in await posted(["hall"], ["hall"], [])]
+    labels = alerts[0]["labels"]
+    assert [alert["labels"] for alert in alerts] == [labels] * 3
+    assert (labels["room_id"], labels["alertname"]) == ("hall", "crowd")
+    ends = [from_iso_utc(alert["endsAt"]) for alert in alerts]
     assert ends == [4 * HOUR_MS, 4 * HOUR_MS, NOW_MS - 5]
-    assert {alerts[0]["startsAt"] for alerts in (first, second, third)} == {
-        "1970-01-01T00:00:00.000Z"
-    }
+    assert {from_iso_utc(alert["startsAt"]) for alert in alerts} == {0}
 
 
-def test_another_severity_is_another_alert() -> None:
+async def test_another_severity_is_another_alert() -> None:
     """In the window in which it changes, the old one ends and the new one begins."""
-    _, changed, silent = posted([["hall@warning"], ["hall@critical"], []])
+    _, changed, silent = await posted(["hall@warning"], ["hall@critical"], [])
     by_level = {one["labels"]["severity"]: from_iso_utc(one["endsAt"]) for one in changed}
     assert by_level == {"warning": NOW_MS - 5, "critical": 4 * HOUR_MS}
     assert [one["labels"]["severity"] for one in silent] == ["critical"]
 
 
-def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
+async def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
     """An Alertmanager that forgot is told what fires; a denied window renews it and is an alert."""
-    *_, denied, again = posted([["hall"], []], denied=1)
+    *_, denied, again = await posted(["hall"], [], denied=1)
     assert [alert["labels"]["alertname"] for alert in denied] == ["TocsinWindowDenied", "crowd"]
     assert denied[0]["labels"] == {
         "alertname": "TocsinWindowDenied",
@@ -111,6 +104,15 @@ def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
         "reason": "budget",
     }
     assert [alert["labels"]["alertname"] for alert in again] == ["crowd"]
+
+
+@contextlib.asynccontextmanager
+async def pager(url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Yield what sends a notice to a web server."""
+    target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
+    ((notice,),) = told(["hall"])
+    yield lambda: target.send([Message(notice, 0, 0)])
+    await target.close()
 
 
 @pytest.mark.parametrize(
@@ -124,60 +126,46 @@ def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
         (503, AwayError),
     ],
 )
-def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception] | None) -> None:
+async def test_an_answer_says_whether_to_try_again(
+    status: int, raised: type[Exception] | None
+) -> None:
     """Later, never, or taken; and a port that is closed is later."""
-    (notice,), *_ = told([["hall"]])
-
-    async def send(url: str) -> None:
-        target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
-        try:
-            await target.send([Message(notice, 0, 0)])
-        finally:
-            await target.close()
-
     with Inbox({"/x": status}) as inbox:
-        if raised is None:
-            asyncio.run(send(f"{inbox.url}/x"))
-        else:
-            with pytest.raises(raised):
-                asyncio.run(send(f"{inbox.url}/x"))
+        url = f"{inbox.url}/x"
+        async with pager(url) as send:
+            with contextlib.nullcontext() if raised is None else pytest.raises(raised):
+                await send()
         ((_, headers, content),) = inbox.letters
-    signed = f"{notice.notice_id}.{NOW_MS // 1000}.".encode() + content
+    signed = f"{json.loads(content)['notice_id']}.{NOW_MS // 1000}.".encode() + content
     proof = base64.b64encode(hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{proof}"
     assert json.loads(content)["status"] == "firing"
-    with pytest.raises(AwayError):
-        asyncio.run(send(f"{inbox.url}/x"))
+    async with pager(url) as send:
+        with pytest.raises(AwayError):
+            await send()
 
 
-def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_takes_a_connection_and_never_answers_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """After its limit, and tried again: the second time it is asked anew."""
     monkeypatch.setattr(posting, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
-    (notice,), *_ = told([["hall"]])
+    left = asyncio.Semaphore(0)
 
-    async def send() -> int:
-        asked, left = 0, asyncio.Event()
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        left.release()
 
-        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            nonlocal asked
-            asked += 1
-            with contextlib.suppress(ConnectionError):
-                await reader.read()
-            writer.close()
-            left.set()
-
-        async with await asyncio.start_server(silent, HOST, 0) as server:
-            url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
-            target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
+    async with await asyncio.start_server(silent, HOST, 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with pager(f"http://{HOST}:{port}") as send:
             for _ in range(2):
                 with pytest.raises(AwayError, match="Timeout"):
-                    await target.send([Message(notice, 0, 0)])
-                await left.wait()
-                left.clear()
-            await target.close()
-        return asked
-
-    assert asyncio.run(send()) == 2
+                    await send()
+                await left.acquire()
+    assert left.locked(), "nobody else connected"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +188,7 @@ def test_a_value_is_one_level_of_a_topic(value: str, level: str) -> None:
     assert escaped(value) == level
 
 
-def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
+async def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A topic that is too long at once, a message that the broker hangs up on at the third try.
@@ -209,27 +197,21 @@ def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
     """
     monkeypatch.setattr(clients, "_MQTT_S", 1.0)
     broker = Mosquitto(tmp_path / "mosquitto", most_bytes=2_000)
-    broker.start()
-    long, large, fine = (told([[room]])[0][0] for room in ("a" * 70_000, "b" * 3_000, "hall"))
-
-    async def outcomes() -> list[str]:
-        target = MqttTarget(
-            "home", broker=(HOST, broker.port), topic_prefix="tocsin", discovery_prefix=""
-        )
-        found = []
-        try:
-            for notice in (long, large, large, large, fine):
-                try:
-                    await target.send([Message(notice, 0, 0)])
-                    found.append("taken")
-                except (AwayError, RefusedError) as error:
-                    found.append(type(error).__name__)
-        finally:
-            await target.close()
-        return found
-
+    await asyncio.to_thread(broker.start)
+    target = MqttTarget(
+        "home", broker=(HOST, broker.port), topic_prefix="tocsin", discovery_prefix=""
+    )
+    long, large = "a" * 70_000, "b" * 3_000
+    found = []
     try:
-        found = asyncio.run(outcomes())
+        for room in (long, large, large, large, "hall"):
+            ((notice,),) = told([room])
+            try:
+                await target.send([Message(notice, 0, 0)])
+                found.append("taken")
+            except (AwayError, RefusedError) as error:
+                found.append(type(error).__name__)
+        await target.close()
     finally:
         broker.stop()
     assert found == ["RefusedError", "AwayError", "AwayError", "RefusedError", "taken"]

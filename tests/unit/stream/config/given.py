@@ -1,0 +1,28 @@
+"""Configurations that tests write as text, and what they come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream.config.loading import examine
+from tests.support.configurations import MARK
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.config.loading import Report
+    from stream.model.alarms import Alarms
+
+
+def examined(folder: Path, text: str, **tables: str) -> Report:
+    """Return what a configuration and its tables come to, marks removed."""
+    for name, rows in tables.items():
+        (folder / f"{name}.csv").write_text(rows.replace(MARK, ""), encoding="utf-8")
+    return examine(folder / "alarms.yaml", environ={}, given=text.replace(MARK, "").encode())
+
+
+def loaded(folder: Path, text: str, **tables: str) -> Alarms:
+    """Return what a configuration without errors comes to."""
+    report = examined(folder, text, **tables)
+    assert report.alarms is not None, [str(error) for error in report.errors]
+    return report.alarms
