@@ -34,7 +34,7 @@ MOST: Final = 20
 _MINUTE_S: Final = 60.0
 _SHORTEST: Final = 8
 """A constant below this length says nothing."""
-_CLOSED: Final = "Unclosed AIOKafka"
+_CLOSED: Final = "Unclosed AIOKafkaConnection"
 """Said by aiokafka's finaliser, once it has closed what a cancelled start left open."""
 _FILLED: Final = re.compile(r"%(\(\w+\))?[-#0 +]*\d*(\.\d+)?[a-zA-Z]")
 
@@ -57,7 +57,7 @@ class ClientLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, or nothing; called under the handler's lock."""
-        if str(record.msg).startswith(_CLOSED):
+        if isinstance(record.msg, str) and record.msg.startswith(_CLOSED):
             return
         if not self._may_speak(record.pathname, record.lineno):
             return

@@ -165,6 +165,20 @@ def test_a_connection_that_a_finaliser_closed_is_no_news(
     assert heard() == []
 
 
+def test_what_has_no_text_fails_nobody(heard: Heard) -> None:
+    """Who logs goes on; and a consumer that was left open is still told of."""
+
+    class Hostile:
+        def __str__(self) -> str:
+            raise ValueError(EVENT)
+
+    logger = heard.logger()
+    logger.error(Hostile())
+    logger.error("Unclosed AIOKafkaConsumer")
+    assert [line.get("text") for line in heard()] == [None, "Unclosed AIOKafkaConsumer"]
+    assert "Zo" not in heard.stream.getvalue()
+
+
 def test_a_place_in_the_code_speaks_once_a_minute(heard: Heard) -> None:
     """However often it logs, whatever it fills in."""
     logger = heard.logger()
