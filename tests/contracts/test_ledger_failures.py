@@ -7,6 +7,7 @@ import stat
 from threading import Thread
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import event
 
 from accountant.errors import ClockError, DependencyError, LedgerError
@@ -39,6 +40,14 @@ def test_a_database_of_another_encoding_is_refused(postgres, encoding):
     with pytest.raises(LedgerError, match=encoding) as caught:
         open_ledger(postgres.new_database(encoding=encoding))
     assert "UTF8" in caught.value.hint
+
+
+def test_the_tests_databases_are_as_users_are(ledger_url, empty_url, request):
+    """Table by table, index by index, wherever a ledger of the tests begins."""
+    open_ledger(ledger_url).close()
+    request.getfixturevalue("made_anew")
+    open_ledger(empty_url).close()
+    assert schema_of(ledger_url) == schema_of(empty_url)
 
 
 @pytest.mark.parametrize(
@@ -165,3 +174,23 @@ def _write_while_connections_drop(ledger, postgres, url):
         writing.append(Passed("a", 50))
         postgres.drop_connections(url)
         writing.append(Passed("a", 60))
+
+
+def schema_of(url):
+    """Return tables with their columns, keys and indexes, as the database tells them."""
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    found = sa.inspect(engine)
+    kinds = (found.get_columns, found.get_pk_constraint, found.get_indexes)
+    told = {name: [_told(of(name)) for of in kinds] for name in sorted(found.get_table_names())}
+    engine.dispose()
+    return told
+
+
+def _told(value):
+    match value:
+        case dict():
+            return {name: _told(one) for name, one in value.items()}
+        case list():
+            return [_told(one) for one in value]
+        case _:
+            return str(value)

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -27,6 +28,9 @@ from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm
 from tests.support.formulas import BETA, FORMULAS, aim, condition
 
+if TYPE_CHECKING:
+    from operators.base import Operator
+
 
 @pytest.mark.parametrize("text", ["a", "NOT a", "a AND a"])
 @pytest.mark.parametrize("mechanism", ["tslm", "ppwlm", "dppwlm", "nlm"])
@@ -37,8 +41,13 @@ def test_one_literal_is_decided_as_before(mechanism, text):
     assert isinstance(made, Scored)
     comparison = Comparison.LT if text.startswith("NOT") else Comparison.GE
     test = IntegerTest(comparison, np.full(300, 100), 3)
-    named = {kind.__name__.lower(): kind for kind in (Tslm, Ppwlm, Dppwlm, Nlm)}
-    direct = named[mechanism].planned(test, Promise(BETA, 5))
+    planners = {
+        "tslm": Tslm.planned,
+        "ppwlm": Ppwlm.planned,
+        "dppwlm": Dppwlm.planned,
+        "nlm": Nlm.planned,
+    }
+    direct = planners[mechanism](test, Promise(BETA, 5))
     assert made.plan == direct.plan
     statistics = np.arange(300)
     ours = made.decide(statistics[None, :], KeyedNoise(b"one"))
@@ -163,23 +172,44 @@ def test_far_cells_are_decided_rightly(mechanism):
     for text in ("(a AND b) OR c", "NOT (a AND b OR c)", "(a AND b) OR (NOT a AND c)"):
         statistics = np.array(list(product(ends, repeat=3)), dtype=np.int64).T
         of = condition(text, statistics.shape[1])
-        if mechanism == "fresh":  # ProBE with noise for every phase
-            operator = Probe.planned(of, aim(3), fresh=Fraction(1, 2))
-        else:
-            operator = create(mechanism, of, aim(3))
+        operator = made(mechanism, of)
         decision = operator.decide(np.ascontiguousarray(statistics), KeyedNoise(b"far"))
         assert np.array_equal(decision.fired, of.truth(statistics))
 
 
+def made(mechanism: str, of: Condition) -> Operator:
+    """Return an operator of three atoms; ``fresh`` is ProBE with noise for every phase."""
+    if mechanism == "fresh":
+        return Probe.planned(of, aim(3), fresh=Fraction(1, 2))
+    return create(mechanism, of, aim(3))
+
+
+@pytest.mark.parametrize("mechanism", [*FORMULAS, "fresh"])
+def test_costs_stay_within_the_plan(mechanism):
+    """No cell pays more than the plan's epsilon."""
+    cells = 1000
+    rng = np.random.default_rng(5)
+    of = condition("(a AND NOT b) OR (b AND c)", cells, statistics=(0, 0, 1))
+    statistics = rng.integers(70, 130, (2, cells), dtype=np.int64)
+    operator = made(mechanism, of)
+    decision = operator.decide(statistics, KeyedNoise(b"costs"))
+    assert decision.cost.cells == cells
+    assert decision.cost.worst_units <= operator.plan.epsilon * 10**12
+    assert decision.fired.shape == (cells,)
+
+
 @pytest.mark.parametrize("mechanism", ["ppwlm", *FORMULAS])
-def test_statistics_of_another_shape_are_refused(mechanism):
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 2), (1, 2)])
+def test_statistics_of_another_shape_are_refused(mechanism, shape):
     """One row per statistic and one column per cell, int64."""
-    rows = 1 if mechanism == "ppwlm" else 2
-    operator = create(mechanism, condition(" AND ".join("ab"[:rows]), 2), aim(rows))
-    shapes = (2,), (2, 3), (3, 2), (3 - rows, 2)
-    for wrong in (*(np.zeros(shape, int) for shape in shapes), np.zeros((rows, 2))):
-        with pytest.raises(ValueError, match="int64"):
-            operator.decide(wrong, KeyedNoise(b""))
+    text = "a" if mechanism == "ppwlm" else "a AND b"
+    operator = create(mechanism, condition(text, 2), aim(1 if mechanism == "ppwlm" else 2))
+    if shape == (1, 2) and mechanism == "ppwlm":
+        shape = (2, 2)
+    with pytest.raises(ValueError, match="int64"):
+        operator.decide(np.zeros(shape, dtype=np.int64), KeyedNoise(b""))
+    with pytest.raises(ValueError, match="int64"):
+        operator.decide(np.zeros((2, 2)), KeyedNoise(b""))  # type: ignore[arg-type]  # float64
 
 
 @pytest.mark.parametrize("mechanism", [*FORMULAS, "dppwlm"])

@@ -41,6 +41,13 @@ def test_the_judge_refuses_a_seeded_source(tmp_path):
         Judge(alarms=alarms, ledger=ledger, noise=NoiseSource(), clock_ms=lambda: 0)
 
 
+def test_a_ledger_takes_no_secrets_from_a_seed(tmp_path):
+    """Its key of hashes would be known to whoever knows the seed."""
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with pytest.raises(ArgumentError, match="no keys"):
+        Ledger.open(url, clock_ms=lambda: 0, entropy=SeededSource(7).token)
+
+
 def test_a_seed_is_a_whole_number():
     """Not a generator, and not a float."""
     for seed in (0.5, "7", np.random.default_rng(7)):

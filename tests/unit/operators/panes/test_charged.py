@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 
+from accountant.costs.charges import UniformCost
 from accountant.records import Answer
 from accountant.units import PrivacyUnit
+from operators.noise.source import NoiseSource
 from operators.panes import Panes, alternatives
 from tests.statistical.panes_law import asked as asked_of
 from tests.support.ledgers import CELLS, Series, open_ledger, requests, set_up
@@ -53,3 +56,41 @@ def test_a_ledger_charges_an_event_what_the_comparison_says(tmp_path, panes, thr
     shared = [Series("panes", size=PANE_MS, step=PANE_MS, units=planned.units)]
     assert charged(tmp_path / "panes", shared, until_ms, planned.units)
     assert ways[planned.tree] == planned.units
+
+
+def test_a_pane_is_drawn_once_whatever_crashes(tmp_path):
+    """Its counts are stored with its charge: a second draw is dropped, also after a restart."""
+    planned = Panes.planned([asked(3, 9)])
+    panes = Series("panes", size=PANE_MS, step=PANE_MS, units=planned.units)
+    secrets = NoiseSource()
+    counts = np.full((1, CELLS), 40)
+
+    def settled(ledger, index):
+        noisy = planned.release(counts, secrets)
+        return ledger.settle(
+            panes.key(index),
+            fingerprint=panes.fingerprint,
+            cost=planned.cost,
+            alarms=noisy.astype("<i8").tobytes(),
+            alarm_count=0,
+            next_start_ms=panes.key(index + 1).start_ms,
+            release_ms=panes.key(index).end_ms,
+        )
+
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with open_ledger(url) as ledger:
+        set_up(ledger, PrivacyUnit.EVENT, planned.units, [panes])
+        ledger.admit("s", requests([panes], 3 * PANE_MS))
+        planned.release(counts, secrets)  # a draw that dies before it is stored costs nothing more
+        first = [settled(ledger, index).alarms for index in range(3)]
+    with open_ledger(url) as ledger:
+        again = [settled(ledger, index).alarms for index in range(3)]
+        spent = ledger.reports.status().scopes["s"].spent_units
+    assert again == first
+    assert len(set(first)) == 3
+    assert spent == planned.units  # of whatever event, though three panes were released
+    assert planned.cost == UniformCost(planned.units, CELLS)
+    noisy = np.stack([np.frombuffer(each, dtype="<i8").astype(np.int64) for each in first])
+    assert np.abs(noisy - counts).max() > 0
+    expected = noisy.sum(axis=0) > 120 - planned.shifts[0]
+    assert planned.decide(0, noisy).tolist() == expected.tolist()

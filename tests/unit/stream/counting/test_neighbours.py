@@ -28,8 +28,12 @@ from tests.support.random_logs import SETUPS, START_MS, Event, Message, Setup, a
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accountant.costs.charges import WindowKey
+    from accountant.records import Partial
     from stream.events.decoder import Record
-    from tests.support.neighbours import Partials, Reader
+
+    Reader = type[PartitionReader]
+    Partials = dict[WindowKey, Partial]
 
 
 SEEDS = range(2)
@@ -69,6 +73,18 @@ def test_offsets_say_nothing_but_the_order(setup: Setup) -> None:
         assert all((dense(before[key]) == dense(after[key])).all() for key in before)
 
 
+def test_the_random_logs_count_something() -> None:
+    """Most logs have cells that count, some at their caps: the checks are not about nothing."""
+    setup = Setup(Codec.ARROW, PrivacyUnit.USER, ids=False, partitions=2)
+    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    largest = []
+    for seed in SEEDS:
+        log = random_log(setup, random.Random(f"{setup} {seed}"))
+        partials = [read(alarms, setup, at, messages) for at, messages in enumerate(log)]
+        largest.append(max(abs(dense(p)).max() for found in partials for p in found.values()))
+    assert sum(value >= 2 for value in largest) > len(SEEDS) // 2, largest
+
+
 def dictionary_message(rows: int, others: int = 0) -> bytes:
     """Return a small message that spells out a long name in every row; ``others`` are another's."""
     indices = pa.array([0] * rows + [1] * others, pa.int8())
@@ -80,17 +96,16 @@ def dictionary_message(rows: int, others: int = 0) -> bytes:
     return ipc(columns)
 
 
-def most_of(message: bytes) -> int:
-    """Return to how many bytes the twin lets a message spell out."""
-    return 64 * len(message) + (1 << 20)
-
-
 class RefusesUnfolding(PartitionReader):
     """Refuses messages that spell out to more than 64 times their size and a mebibyte."""
 
     def read(self, records: Sequence[Record]) -> None:
         """Leave those out."""
-        super().read([one for one in records if self._unfolded(one) <= most_of(one.value or b"")])
+        super().read([record for record in records if self._unfolded(record) <= self._most(record)])
+
+    @staticmethod
+    def _most(record: Record) -> int:
+        return 64 * len(record.value or b"") + (1 << 20)
 
     @staticmethod
     def _unfolded(record: Record) -> int:
@@ -111,7 +126,9 @@ def test_a_row_does_not_refuse_a_message_that_others_filled(twin: Reader) -> Non
         return read(alarms, setup, 0, [Message(0, START_MS, True, (event,), 0)], twin=twin)
 
     full = next(
-        rows for rows in range(1_000, 2_000) if rows * 1_003 > most_of(dictionary_message(rows))
+        rows
+        for rows in range(1_000, 2_000)
+        if rows * 1_003 > 64 * len(dictionary_message(rows)) + (1 << 20)
     )
     here, there = (counted(dictionary_message(full - 1, others)) for others in (1, 0))
     moved = [
