@@ -2,8 +2,7 @@
 
 Time is the processor's. The alarms of a row differ as it says and are alike in all else: one
 filter, one group-by over 40 rooms, windows of a minute. Every event is decoded, counted and cut
-into partials; with as many alarms there are as many partials a window. What the custodian's page
-shows of groups and ids is kept as in a worker, where a commit has it.
+into partials; with as many alarms there are as many partials a window.
 """
 
 from __future__ import annotations

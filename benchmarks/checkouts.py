@@ -33,7 +33,8 @@ def checkout(commit: str) -> Iterator[Path]:
 def apart(tree: Path, file: str, *given: object) -> Any:
     """Return what a benchmark of a tree prints as JSON, run as a process.
 
-    An earlier commit has other names, keys and interfaces: it is measured by its own file.
+    An earlier commit has other names, keys and interfaces: it is measured by its own file, which
+    knows from ``--inside`` that it is to measure in this process.
 
     Args:
         tree: a checkout.
