@@ -56,7 +56,6 @@ REPLACED_BY: Final = {
     "setuptools": "hatchling, and the renaming of imports written for it; builds only",
     "stamina": "tenacity, which it wraps",
     "jinja2": "string templates, with every value escaped by hand",
-    "structlog": "one function that makes a line of fields",
 }
 """What would take the place of each requirement, should it be given up."""
 

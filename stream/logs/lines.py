@@ -15,17 +15,16 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
-
-import structlog
 
 from accountant.errors import TocsinError
 from stream.logs.places import place_of
 from stream.logs.settings import Form, Level, LogSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Mapping
     from typing import TextIO
 
 __all__ = ["FIELDS", "Line", "Log"]
@@ -106,17 +105,8 @@ class Log:
     def __init__(self, stream: TextIO, settings: LogSettings | None = None) -> None:
         settings = settings or LogSettings()
         self.level = settings.level
-        renderer = _json if settings.form is Form.JSON else _text
-        self._lines: Any = structlog.wrap_logger(
-            structlog.PrintLogger(stream),
-            processors=[
-                self._heard,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                _allowed,
-                renderer,
-            ],
-            wrapper_class=structlog.BoundLogger,
-        )
+        self._stream = stream
+        self._rendered = _json if settings.form is Form.JSON else _text
 
     def debug(self, line: Line, /, **fields: Any) -> None:
         """Write a line that only somebody who looks for a mistake wants."""
@@ -156,16 +146,12 @@ class Log:
         self._print(level, line, fields)
 
     def _print(self, level: Level, line: Line, fields: Mapping[str, Any]) -> None:
+        if level.rank < self.level.rank:
+            return
+        text = self._rendered(_allowed(level, line, fields))
         with suppress(OSError, ValueError):
-            getattr(self._lines, level)(line, **fields)
-
-    def _heard(
-        self, _logger: Any, level: str, event: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
-        if Level(level).rank < self.level.rank:
-            raise structlog.DropEvent
-        event["level"] = level
-        return event
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
 
 
 def _told(error: BaseException) -> dict[str, str]:
@@ -178,20 +164,17 @@ def _told(error: BaseException) -> dict[str, str]:
     return {"error": name, **({"at": place} if place else {})}
 
 
-def _allowed(
-    _logger: Any, _level: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
-    """Leave out whatever is not on the list: sentences, names, values."""
-    line = event["event"]
+def _allowed(level: Level, line: object, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line with whatever is not on the list left out: sentences, names, values."""
     kept: dict[str, Any] = {
-        "timestamp": event["timestamp"],
-        "level": event["level"],
+        "timestamp": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+        "level": level.value,
         "event": line.value if isinstance(line, Line) else _REFUSED,
     }
     for name, shape in FIELDS.items():
-        if name not in event:
+        if name not in fields:
             continue
-        value = event[name]
+        value = fields[name]
         whole = isinstance(value, int) and not isinstance(value, bool)
         if shape.fullmatch(str(value) if whole else value if isinstance(value, str) else ""):
             kept[name] = value
@@ -200,14 +183,14 @@ def _allowed(
     return kept
 
 
-def _json(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> str:
-    return json.dumps(event, ensure_ascii=False)
+def _json(line: Mapping[str, Any]) -> str:
+    return json.dumps(line, ensure_ascii=False)
 
 
-def _text(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> str:
-    (_, when), (_, level), (_, line), *rest = event.items()
+def _text(line: Mapping[str, Any]) -> str:
+    (_, when), (_, level), (_, sentence), *rest = line.items()
     fields = " ".join(f"{name}={_quoted(value)}" for name, value in rest)
-    return f"{when} {level:7} {line}{'  ' if fields else ''}{fields}"
+    return f"{when} {level:7} {sentence}{'  ' if fields else ''}{fields}"
 
 
 def _quoted(value: str | int) -> str:
