@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from stream.events.codings import coding_of, pieces
 from stream.events.columns import Drop, count, declared_schema, examine
-from stream.events.hashing import ByteStrings, KeyedHash
+from stream.events.hashing import KeyedHash
 from stream.events.people import People
 from stream.events.records import Record, Records
+from stream.events.texts import Texts
 from stream.model.feeds import Clock, required_fields
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ class Batcher:
                 mask = pa.array(here)
                 columns = [column.filter(mask) for column in columns]
                 offset, append_ms, unit = offset[here], append_ms[here], unit[here]
-        event_id = None if self._id is None else self._id_hash(_bytes_of(columns[self._id]))
+        event_id = None
+        if self._id is not None:
+            event_id = self._id_hash(Texts.of(columns[self._id].cast(pa.string())))
         batch = Batch(
             rows=pa.RecordBatch.from_arrays(list(columns), schema=self._schema),
             time_ms=columns[self._time].to_numpy(zero_copy_only=False),
@@ -187,8 +190,3 @@ class Decoder:
         )
         count(drops, Drop.MISROUTED, misrouted)
         return batch
-
-
-def _bytes_of(column: pa.Array) -> ByteStrings:
-    """UTF-8 of a string column, canonical decimal text of an integer one."""
-    return ByteStrings.from_arrow(column.cast(pa.string()))

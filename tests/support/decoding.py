@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from stream.events.hashing import ByteStrings
+    from stream.events.texts import Texts
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
@@ -143,9 +143,9 @@ def hashings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     call = KeyedHash.__call__
 
-    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
-        sizes.append(len(strings))
-        return call(self, strings)
+    def counted(self: KeyedHash, texts: Texts) -> Any:
+        sizes.append(len(texts))
+        return call(self, texts)
 
     monkeypatch.setattr(KeyedHash, "__call__", counted)
     return sizes

@@ -20,7 +20,6 @@ from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Clock, Codec, Field, FieldType, Partitioner
 from stream.windows.instants import TIME_END_MS
-from tests.support.byte_strings import byte_strings
 from tests.support.decoding import (
     KINDS,
     NOON_MS,
@@ -30,6 +29,7 @@ from tests.support.decoding import (
     ipc,
     laid_out,
 )
+from tests.support.texts import texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -269,7 +269,7 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
     if kind is FieldType.STRING:
         people = [f"person-{number}" for number in people]
     fields = {"person": Field("person", kind), "ts": Field("ts", FieldType.TIMESTAMP)}
-    homes = partitions_of(byte_strings([str(person).encode() for person in people]), partitioner, 3)
+    homes = partitions_of(texts_of([str(person).encode() for person in people]), partitioner, 3)
     units: dict[Codec, list[bytes]] = {codec: [] for codec in Codec}
     for partition in range(3):
         for codec in Codec:
