@@ -353,7 +353,7 @@ class WindowCounter:
         if self._whole:
             group.parts.append(kept)
         else:
-            group.keep(kept, self._bounds, self._filters)
+            group.keep(kept, self._bounds, self._cells, self._filters)
         return True
 
     def _add_up(
@@ -430,7 +430,7 @@ class _Group:
     compacted: int = 0
     pending: int = 0
 
-    def keep(self, rows: Contributions, bounds: Bounds, filters: int) -> None:
+    def keep(self, rows: Contributions, bounds: Bounds, cells: int, filters: int) -> None:
         """Remember rows, and compact when as many are new as were left the last time."""
         if self.full is not None:
             rows = self.full.narrowed(rows)
@@ -444,7 +444,7 @@ class _Group:
             self.parts = [bounds.compact(Contributions.join(self.parts), filters)]
             self.compacted, self.pending = len(self.parts[0]), 0
             if rows.asked is None and any(cap is not None for cap in bounds.caps):
-                self.full = Full(self.parts[0], bounds.caps)
+                self.full = Full(self.parts[0], bounds.caps, cells)
 
 
 def _without_others(rows: Contributions) -> Contributions:

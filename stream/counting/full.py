@@ -22,54 +22,56 @@ if TYPE_CHECKING:
 
 __all__ = ["Full"]
 
-_FACTORS: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-_SLOTS_OF_ONE: Final = 4
+_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_SLOTS_OF_ONE: Final = 2
+_FREE: Final = -1
 
 
 class Full:
-    """The (unit, period, cell) of which a statistic counts nothing more, for every statistic.
+    """The (unit, cell) of which a statistic counts nothing more in a period, for every statistic.
 
-    Guarantee: ``narrowed`` only takes away what stands behind as many rows of its own place as its
-    statistic counts, all of them among the rows given here. So it may come before bounding: the
-    rest is bounded as the whole would have been (see ``Bounds.compact``). It takes nothing away
-    from rows of another roster, and may miss a full place that has to share a slot.
+    Guarantee: ``narrowed`` only takes away what stands behind as many rows of its own unit, period
+    and cell as its statistic counts, all of them among the rows given here. So it may come before
+    bounding: the rest is bounded as the whole would have been (see ``Bounds.compact``). It takes
+    nothing away from rows of another roster or period, and may miss what has to share a slot.
 
     Args:
         rows: in log order, bounded: of any place at most so many as its cap.
         caps: per statistic, rows of a place that it counts; ``None`` where that is not limited.
+        cells: number of groups.
     """
 
-    def __init__(self, rows: Contributions, caps: Sequence[int | None]) -> None:
-        self._roster = rows.unit.roster
-        self._shift = np.uint64(64 - (_SLOTS_OF_ONE * len(rows)).bit_length())
-        self._full: dict[int, tuple[Contributions, NDArray[np.int32]]] = {}
+    def __init__(self, rows: Contributions, caps: Sequence[int | None], cells: int) -> None:
+        self._roster, self._cells = rows.unit.roster, cells
+        self._period = rows.period.max()
+        rows = rows.take(rows.period == self._period)
+        bits = (_SLOTS_OF_ONE * len(rows)).bit_length()
+        self._shift = np.uint64(64 - bits)
+        self._tables: dict[int, NDArray[np.int64]] = {}
+        place = self._place(rows)
         for statistic, cap in enumerate(caps):
             if cap is None:
                 continue
-            own = rows.of_statistic(statistic)
-            own = own.take(occurrence(own.unit.number, own.period, own.cell) == cap - 1)
-            if len(own):
-                slots = np.zeros(1 << (64 - int(self._shift)), np.int32)
-                slots[self._slot(own)] = np.arange(len(own))
-                self._full[statistic] = own, slots
+            full = place[rows.counts[statistic]]
+            if cap > 1:
+                full = full[occurrence(full) == cap - 1]
+            table = self._tables[statistic] = np.full(1 << bits, _FREE)
+            table[self._slot(full)] = full
 
     def narrowed(self, rows: Contributions) -> Contributions:
         """Return the rows that may still count in some statistic."""
-        if rows.unit.roster is not self._roster or not self._full:
+        if rows.unit.roster is not self._roster:
             return rows
-        counts, slot = rows.counts.copy(), self._slot(rows)
-        for statistic, (full, slots) in self._full.items():
-            at = slots[slot]
-            same = full.cell.take(at) == rows.cell
-            same &= full.unit.number.take(at) == rows.unit.number
-            same &= full.period.take(at) == rows.period
-            counts[statistic] &= ~same
+        counts, place = rows.counts.copy(), self._place(rows)
+        slot, other = self._slot(place), rows.period != self._period
+        for statistic, table in self._tables.items():
+            counts[statistic] &= (table[slot] != place) | other
         return rows.counting(counts)
 
-    def _slot(self, rows: Contributions) -> NDArray[np.intp]:
-        """Return where each row's place is looked for."""
-        mixed = np.zeros(len(rows), np.uint64)
-        columns = (rows.unit.number, rows.cell, rows.period)
-        for column, factor in zip(columns, _FACTORS, strict=True):
-            mixed ^= column.view(np.uint64) * np.uint64(factor)
-        return (mixed >> self._shift).view(np.intp)
+    def _place(self, rows: Contributions) -> NDArray[np.int64]:
+        """Return a number for each row's unit and cell."""
+        return rows.unit.number * self._cells + rows.cell
+
+    def _slot(self, place: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return where each place is looked for."""
+        return ((place.view(np.uint64) * _FACTOR) >> self._shift).view(np.intp)

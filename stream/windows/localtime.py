@@ -88,6 +88,11 @@ class Midnights:
             times: shape (n,), milliseconds, anywhere within +-2**60.
         """
         # No zone is as far as a day from UTC, so the local date is within one day of the UTC date.
+        if len(times):
+            first, last = int(times.min()) // DAY_MS - 1, int(times.max()) // DAY_MS + 1
+            if last - first < _BLOCK_DAYS:
+                starts = self.starts(np.arange(first, last + 1))
+                return np.searchsorted(starts, times, side="right") + (first - 1)
         day = times // DAY_MS + 1
         for _ in range(2):
             day -= self.starts(day) > times

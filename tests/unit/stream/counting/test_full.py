@@ -13,7 +13,7 @@ from stream.counting import full as full_places
 from stream.counting.bounding import Bounds, Contributions
 from stream.counting.full import Full
 from stream.events.units import Roster, Units
-from tests.support.contributions import random_rows
+from tests.support.contributions import CELLS, random_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def test_leaving_out_what_is_full_changes_nothing(
     with pytest.MonkeyPatch.context() as patch:
         if crowded:
             patch.setattr(full_places, "_SLOTS_OF_ONE", 1)
-        full = Full(kept, rules.caps)
+        full = Full(kept, rules.caps, CELLS)
         later, still_later = (
             random_rows(rng, size, rules, start=start, units=units[rosters[1]])
             for start, size in ((100, sizes[1]), (200, sizes[2]))
@@ -96,5 +96,5 @@ def test_whoever_is_in_a_cell_already_does_not_come_in_again() -> None:
         numbers = Units(np.array(unit), people)
         return Contributions(np.arange(size), zeros, numbers, np.array(cell), ones, ones > 0, None)
 
-    table = Full(rows([0, 0, 2], [0, 1, 0]), rules.caps)
+    table = Full(rows([0, 0, 2], [0, 1, 0]), rules.caps, CELLS)
     assert table.narrowed(rows([0, 2, 2, 1], [0, 1, 0, 0])).sequence.tolist() == [1, 3]
