@@ -38,8 +38,8 @@ from benchmarks.checkouts import ROOT, checkout
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
 from stream.build import wall_clock_ms
-from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
+from stream.events.texts import Texts
 from stream.kafka.clients import FETCH
 from stream.kafka.ingest import Ingest
 from stream.logs.lines import Log
@@ -261,7 +261,7 @@ async def _no_bell(_query: str) -> None:
 async def _produce(system: System) -> int:
     """Fill the topic and return the number of events."""
     everyone = [f"person-{number:06d}" for number in range(PEOPLE)]
-    strings = ByteStrings.from_arrow(pa.array(everyone))
+    strings = Texts.of(pa.array(everyone))
     home = partitions_of(strings, Partitioner.MURMUR2, system.partitions)
     generator = np.random.default_rng(20240501)
     async with AIOKafkaProducer(

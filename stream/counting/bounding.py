@@ -39,7 +39,7 @@ from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.filters import of_filter
 from stream.counting.projection import PER_STATISTIC, Table, in_some
-from stream.events.grouping import firsts, grouped, occurrence
+from stream.events.grouping import firsts, numbered, occurrence
 from stream.events.units import Units
 
 if TYPE_CHECKING:
@@ -201,8 +201,8 @@ class Bounds:
         left = self._narrowed(rows, self._first)
         if left.asked is None or not self.per_user or not len(left):
             return left
-        _, fresh = grouped(left.unit.number, left.period, left.cell)
-        few = filters * int(fresh.sum()) * self.events_per_cell * len(self.distinct)
+        _, first = numbered(left.unit.number, left.period, left.cell)
+        few = filters * len(first) * self.events_per_cell * len(self.distinct)
         if len(left) <= 2 * few:
             return left
         kept, alone = np.zeros(len(left), np.bool_), replace(left, asked=None)
@@ -281,14 +281,12 @@ class Bounds:
     def _within_groups(self, rows: Contributions) -> NDArray[np.bool_]:
         """Tell which rows lie in the first groups that their unit reaches in their period."""
         units = rows.unit.number
-        order, fresh = grouped(units, rows.period, rows.cell // self.members)
-        reached = np.sort(order[fresh])  # first rows of (unit, period, group), in log order
+        group, first = numbered(units, rows.period, rows.cell // self.members)
+        reached = np.sort(first)  # in log order
         rank = occurrence(units[reached], rows.period[reached])
         allowed = np.zeros(len(rows), np.bool_)
         allowed[reached] = rank < self.predicates_per_window
-        within = np.empty(len(rows), np.bool_)
-        within[order] = allowed[order[fresh]][np.cumsum(fresh) - 1]
-        return within
+        return allowed[first][group]
 
 
 def _joined(columns: Sequence[Any], name: str) -> Any:

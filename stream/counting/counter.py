@@ -32,8 +32,8 @@ from stream.counting.fates import Fate
 from stream.counting.filters import NO_OFFSET, ends, of_filter, spread
 from stream.counting.firsts import in_turn
 from stream.counting.full import Full
-from stream.counting.projection import ONE_EACH, Rows, check_weights
-from stream.counting.sums import SUM_LIMIT, Sums
+from stream.counting.projection import ONE_EACH, WEIGHT_LIMIT, Rows
+from stream.counting.sums import Sums
 from stream.events.grouping import alike, grouped
 from stream.windows.localtime import TIME_LIMIT_MS
 
@@ -84,8 +84,7 @@ class WindowCounter:
             them are true, and there is neither ``whole`` nor a cap over a period.
 
     Raises:
-        ValueError: unit ``user`` without budget periods, or a statistic whose weights would not
-            be exact (see ``check_weights``).
+        ValueError: unit ``user`` without budget periods, or weights that would not be exact.
     """
 
     def __init__(
@@ -99,10 +98,10 @@ class WindowCounter:
         self._skew_ms = min(alarm.feed.allowed_skew_ms, TIME_LIMIT_MS)
         self._cells, self._statistics = len(alarm.counted), len(alarm.aggregates)
         self._size = self._statistics * self._cells
-        for spec in alarm.aggregates:
-            check_weights(spec, self._cells)
         self._one_each = [spec.kind in ONE_EACH for spec in alarm.aggregates]
         self._largest = max(spec.largest for spec in alarm.aggregates)
+        if self._largest > WEIGHT_LIMIT:
+            raise ValueError("a statistic's weights lie within 2**62")
         self._bounds = Bounds.of(alarm, budget)
         self._unbounded = self._bounds.unbounded
         self._periods = budget.periods if budget.unit is PrivacyUnit.USER else None
@@ -138,11 +137,9 @@ class WindowCounter:
         if not (ordered and bool((rows.offset[1:] >= rows.offset[:-1]).all())):
             raise ValueError("rows are added in log order, every row once")
         self._last_offset = int(rows.offset[-1])
-        shared = self._shared(rows)
         for start in range(0, len(rows), _CHUNK_ROWS):  # pieces that fit the processor's cache
             where = slice(start, start + _CHUNK_ROWS)
-            piece = rows.take(where)
-            self._add_chunk(piece, fates[where], shared or self._shared(piece))
+            self._add_chunk(rows.take(where), fates[where])
         return fates
 
     def cuts(self, index: int, usage: Usage | None = None) -> Sequence[CellVector]:
@@ -244,13 +241,11 @@ class WindowCounter:
                 del self._panes[pane]
         self._active = {at: active for at, active in self._active.items() if at >= self._floor}
 
-    def _add_chunk(
-        self, rows: Rows, fates: NDArray[np.uint8], shared: tuple[int, range] | None
-    ) -> None:
+    def _add_chunk(self, rows: Rows, fates: NDArray[np.uint8]) -> None:
         """Count rows that are known to be in log order, and write what no window takes."""
         sequence = np.arange(self._rows_seen, self._rows_seen + len(rows), dtype=np.int64)
         self._rows_seen += len(rows)
-        if shared is not None:
+        if (shared := self._shared(rows)) is not None:
             if not self._add_run(*shared, rows, sequence, _EVERY):
                 fates[:] = Fate.UNASKED
             return
@@ -401,9 +396,7 @@ class WindowCounter:
 
     def _no_sums(self) -> Sums:
         """Return sums of every statistic of every cell and filter, nothing added yet."""
-        # Of many filters what is added are sums of many weights.
-        largest = self._largest if self._filters == 1 else SUM_LIMIT
-        return Sums(self._filters * self._size, largest)
+        return Sums(self._filters * self._size)
 
     def _no_offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last offset of every filter where there is none."""
@@ -448,8 +441,7 @@ class _Group:
         self.parts.append(rows)
         self.pending += len(rows)
         if self.pending > max(_COMPACT_ROWS, self.compacted):
-            left = bounds.compact(Contributions.join(self.parts), filters)
-            self.parts = [_without_others(left)]
+            self.parts = [bounds.compact(Contributions.join(self.parts), filters)]
             self.compacted, self.pending = len(self.parts[0]), 0
             if rows.asked is None and any(cap is not None for cap in bounds.caps):
                 self.full = Full(self.parts[0], bounds.caps, cells)

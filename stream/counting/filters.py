@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from stream.counting.filtering import passing
-from stream.events.grouping import differs, grouped
+from stream.events.grouping import differs, grouped, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,15 +50,13 @@ def asked(wheres: Sequence[Where | None], rows: pa.RecordBatch) -> Words:
         encoded = rows.column(rows.schema.get_field_index(name)).dictionary_encode()
         code = encoded.indices.fill_null(len(encoded.dictionary))
         codes.append(code.to_numpy(zero_copy_only=False).astype(np.int64))
-    order, fresh = grouped(*codes)
-    distinct = rows.take(pa.array(order[fresh]))
+    number, first = numbered(*codes)
+    distinct = rows.take(pa.array(first))
     bits = np.zeros((distinct.num_rows, words * _WORD), np.bool_)
     for at, where in enumerate(wheres):
         bits[:, at] = True if where is None else passing(where, distinct)
     packed = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-    found = np.empty((rows.num_rows, words), np.uint64)
-    found[order] = packed[np.cumsum(fresh) - 1]
-    return found
+    return packed[number]
 
 
 def of_filter(asked: Words, at: int) -> NDArray[np.bool_]:

@@ -41,7 +41,6 @@ __all__ = [
     "Columns",
     "Rows",
     "Table",
-    "check_weights",
     "in_some",
     "project",
 ]
@@ -51,9 +50,6 @@ WEIGHT_LIMIT: Final = 2**62
 
 ONE_EACH: Final = (Weight.COUNT, Weight.DISTINCT_UNITS)
 """Statistics to which every event that counts adds 1."""
-
-_WITH_PIVOTS: Final = (Weight.OFFSET, Weight.RANK)
-_TERMS: Final = (Weight.COUNT, Weight.SUM)
 
 
 class Table:
@@ -124,7 +120,7 @@ def project(
     its terms, and it weighs what it weighs in all those that it counts in.
 
     Args:
-        alarm: whose WHERE, domain and aggregates to apply; these passed ``check_weights``.
+        alarm: whose WHERE, domain and aggregates to apply; no weight passes ``WEIGHT_LIMIT``.
         columns: of a batch.
         wheres: filters that take the place of the alarm's WHERE; a row is asked for if one of them
             is true of it. None for the alarm's own.
@@ -181,52 +177,6 @@ def project(
     fates[~inside] = Fate.OUT_OF_DOMAIN
     fates[~asked] = Fate.UNASKED
     return rows.take(keep), fates
-
-
-def check_weights(spec: AggregateSpec, cells: int) -> None:
-    """Check that every weight of a statistic is exact and within ``WEIGHT_LIMIT``.
-
-    Args:
-        spec: the statistic.
-        cells: number of groups.
-
-    Raises:
-        ValueError: values without a field, pivots missing or not one int64 per cell, a scale that
-            is no positive whole number, terms missing or not of counts and sums, clips out of
-            order, or scale, clips, pivots or weights beyond 2**62.
-    """
-    if spec.kind in ONE_EACH:
-        return
-    if spec.kind is Weight.LINEAR:
-        _check_terms(spec, cells)
-        return
-    if spec.field is None:
-        raise ValueError("a statistic of values names its field")
-    if not -WEIGHT_LIMIT <= spec.lo <= spec.hi <= WEIGHT_LIMIT:
-        raise ValueError("a statistic's clips are in order and lie within 2**62 granules")
-    if spec.kind in _WITH_PIVOTS:
-        pivots = spec.pivots
-        if pivots is None or pivots.shape != (cells,) or pivots.dtype != np.int64:
-            raise ValueError("a statistic with pivots has one int64 for every group")
-        if max(abs(int(pivots.min())), abs(int(pivots.max()))) > WEIGHT_LIMIT:
-            raise ValueError("a statistic's pivots lie within 2**62")
-    if spec.kind is Weight.OFFSET and not 1 <= spec.scale <= WEIGHT_LIMIT:
-        raise ValueError("the scale of an offset lies between 1 and 2**62")
-    # The product is checked apart: the difference from a pivot may be small where it is not.
-    scale = spec.scale if spec.kind is Weight.OFFSET else 1
-    if max(scale * abs(spec.lo), scale * abs(spec.hi), spec.largest) > WEIGHT_LIMIT:
-        raise ValueError("a statistic's weights lie within 2**62")
-
-
-def _check_terms(spec: AggregateSpec, cells: int) -> None:
-    """Check that no partial sum of what the terms of a linear statistic weigh can wrap."""
-    if not spec.terms or any(term.kind not in _TERMS for term in spec.terms):
-        raise ValueError("a linear statistic has terms, each of them a count or a sum")
-    for term in spec.terms:
-        check_weights(term.alone, cells)
-    # What cancels in the sum may not do so on the way there.
-    if sum(abs(term.factor) * term.alone.largest for term in spec.terms) > WEIGHT_LIMIT:
-        raise ValueError("a statistic's weights lie within 2**62")
 
 
 class Columns:

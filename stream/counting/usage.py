@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.events.grouping import grouped
+from stream.events.grouping import numbered
 
 if TYPE_CHECKING:
     from stream.counting.bounding import Contributions
@@ -70,8 +70,7 @@ class Usage:
         self.forget_last()
         if not len(rows):
             return rows
-        order, fresh = grouped(rows.unit.number, rows.period)
-        first = order[fresh]
+        person, first = numbered(rows.unit.number, rows.period)
         here = np.empty(len(first), _PERSON)
         hashed = rows.unit.roster.hashed[rows.unit.number[first]]
         here["low"], here["high"], here["period"] = hashed[:, 0], hashed[:, 1], rows.period[first]
@@ -85,9 +84,7 @@ class Usage:
         self.met, self.beyond = len(counts), int((~counts).sum())
         if not self.beyond:
             return rows
-        kept = np.empty(len(rows), np.bool_)
-        kept[order] = counts[np.cumsum(fresh) - 1]
-        return rows.take(kept)
+        return rows.take(counts[person])
 
     def forget_last(self) -> None:
         """Forget how many people were in the window that was taken last."""

@@ -22,34 +22,35 @@ import pyarrow as pa
 
 from stream.events.arrow_columns import as_bytes, coerce, suits
 from stream.events.arrow_frames import check_frames
-from stream.events.codings import Coding, UnsuitableMessageError, many
-from stream.events.columns import GOOD, Parsed, arrow_type
+from stream.events.codings import Coding
+from stream.events.columns import GOOD, Drop, Parsed
 from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from stream.model.feeds import Feed
 
-    _Columns: TypeAlias = list[pa.Array | None]
+    _Columns: TypeAlias = list[pa.Array]
 
 __all__ = ["CODING", "ArrowParser", "UnsuitableColumnError"]
 
 _SLICE_ROWS = 1 << 14
 _MESSAGE_BYTES = 500_000  # brokers and clients take messages of a million at most
-_READ = pa.ipc.IpcReadOptions(use_threads=False)  # partitions are decoded side by side already
 
 
-class UnsuitableColumnError(UnsuitableMessageError):
+class UnsuitableColumnError(Exception):
     """A column is missing, or of a type that cannot become the declared one.
 
     Args:
         column: its declared name.
-        found: the type that was found, or ``None`` where the column is missing.
+        found: its type, or what else is the matter.
     """
 
-    def __init__(self, column: str, found: str | None) -> None:
-        super().__init__(f"column {column!r} is {found or 'missing'}")
+    def __init__(self, column: str, found: str) -> None:
+        super().__init__(f"column {column!r} is {found}")
         self.column = column
         self.found = found
 
@@ -72,57 +73,57 @@ class ArrowParser:
         self._required = required_fields(feed)
         self._feed = feed
 
-    def parse(self, message: bytes) -> Iterator[Parsed]:
-        """Yield the rows of one message, a slice of bounded size at a time.
+    def parse(self, messages: Sequence[bytes]) -> Iterator[Parsed]:
+        """Yield the rows of the messages, a slice of bounded size at a time.
 
-        Raises:
-            UnsuitableMessageError: if the message is refused whole; nothing was yielded then.
+        A message that is refused whole is one row.
         """
-        try:
-            check_frames(message)
-            for rows, columns in self._checked(message):
-                for start in range(0, rows, _SLICE_ROWS):
-                    count = min(rows - start, _SLICE_ROWS)
-                    yield self._rows(count, [_slice(array, start, count) for array in columns])
-        except (UnsuitableMessageError, MemoryError):
-            raise
-        except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
-            # The cause is not passed on: its text may quote the bytes.
-            raise UnsuitableMessageError("not a sound Arrow IPC stream") from None
+        for at, message in enumerate(messages):
+            try:
+                check_frames(message)
+                for columns in self._checked(message):
+                    for start in range(0, len(columns[0]), _SLICE_ROWS):
+                        cut = [column.slice(start, _SLICE_ROWS) for column in columns]
+                        yield self._rows(cut, np.full(len(cut[0]), at))
+            except MemoryError:
+                raise
+            except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
+                yield Parsed.refused(self._feed, Drop.UNDECODABLE, at)
 
     def parse_batch(self, batch: pa.RecordBatch) -> Parsed:
-        """Return the rows of one record batch of a trusted file.
+        """Return the rows of one record batch of a trusted file, each as a message of its own.
 
         Raises:
             UnsuitableColumnError: if a column is missing or of another type.
-            UnsuitableMessageError: if a column's buffers contradict each other.
+            pyarrow.ArrowInvalid: if a column's buffers contradict each other.
         """
         columns = self._columns(batch)
         self._check(columns)
-        return self._rows(batch.num_rows, columns)
+        return self._rows(columns, np.arange(batch.num_rows))
 
-    def _checked(self, message: bytes) -> Iterable[tuple[int, _Columns]]:
-        """Check all batches of a message; return the rows and declared columns of each."""
+    def _checked(self, message: bytes) -> Iterable[_Columns]:
+        """Check all batches of a message; return the declared columns of each."""
         alone = None
         for number, batch in enumerate(self._batches(message)):
             columns = self._columns(batch)
             self._check(columns)
-            alone = None if number else (batch.num_rows, columns)
+            alone = None if number else columns
         if alone is not None:
             return [alone]
         # Several are read again, not kept: each may hold a larger copy of a growing dictionary.
-        return ((batch.num_rows, self._columns(batch)) for batch in self._batches(message))
+        return map(self._columns, self._batches(message))
 
     def _batches(self, message: bytes) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a message, of their columns only those with declared names."""
         buffer = pa.py_buffer(message)
-        with pa.ipc.open_stream(buffer, options=_READ) as reader:
+        # No threads: partitions are decoded side by side already.
+        options = pa.ipc.IpcReadOptions(use_threads=False)
+        with pa.ipc.open_stream(buffer, options=options) as reader:
             names = reader.schema.names
-            declared = [at for at, name in enumerate(names) if name in self._names]
-            if len(declared) == len(names):
+            options.included_fields = [at for at, name in enumerate(names) if name in self._names]
+            if len(options.included_fields) == len(names):
                 yield from reader
                 return
-        options = pa.ipc.IpcReadOptions(included_fields=declared, use_threads=False)
         with pa.ipc.open_stream(buffer, options=options) as reader:
             yield from reader
 
@@ -137,7 +138,7 @@ class ArrowParser:
         column may have takes a byte a row at least.
         """
         for field, column in zip(self._fields, columns, strict=True):
-            if column is None:
+            if pa.types.is_null(column.type) and field.name not in self._required:
                 continue
             if not suits(column.type, field.type):
                 raise UnsuitableColumnError(field.name, str(column.type))
@@ -151,34 +152,21 @@ class ArrowParser:
             elif not pa.types.is_decimal(values.type):  # a decimal's digits are a row's matter
                 values.validate(full=True)
 
-    def _rows(self, count: int, columns: _Columns) -> Parsed:
+    def _rows(self, columns: _Columns, message: NDArray[np.int64]) -> Parsed:
         """Return rows of a batch that was checked."""
-        verdicts = np.full(count, GOOD, dtype=np.uint8)
-        parsed = []
-        for field, column in zip(self._fields, columns, strict=True):
-            if column is None:
-                parsed.append(pa.nulls(count, arrow_type(field.type)))
-                continue
-            values, found = coerce(column, field.type)
-            if found is not None:
-                np.minimum(verdicts, found, out=verdicts)
-            parsed.append(values)
-        return Parsed(tuple(parsed), verdicts)
+        verdicts = np.full(len(message), GOOD, np.uint8)
+        held = (
+            coerce(column, field.type, verdicts)
+            for field, column in zip(self._fields, columns, strict=True)
+        )
+        return Parsed(tuple(held), verdicts, message)
 
-    def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array | None:
-        """Return a declared column, or ``None`` where an optional one holds nothing."""
+    def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        """Return a declared column; where an optional one is absent, one of the type null."""
         found = batch.schema.names.count(name)
-        if found == 1 and not pa.types.is_null(batch.schema.field(name).type):
-            return batch.column(name)
-        if found > 1 or name in self._required:
-            raise UnsuitableColumnError(name, ("null", "ambiguous")[found - 1] if found else None)
-        return None
-
-
-def _slice(column: pa.Array | None, start: int, count: int) -> pa.Array | None:
-    if column is None or len(column) == count:
-        return column
-    return column.slice(start, count)
+        if found > 1 or (not found and name in self._required):
+            raise UnsuitableColumnError(name, "ambiguous" if found else "missing")
+        return batch.column(name) if found else pa.nulls(batch.num_rows)
 
 
 def _written(rows: pa.RecordBatch) -> Iterator[bytes]:
@@ -190,4 +178,4 @@ def _written(rows: pa.RecordBatch) -> Iterator[bytes]:
         yield bytes(sink.getvalue())
 
 
-CODING: Final = Coding(lambda feed: many(ArrowParser(feed).parse, feed), _written, single=False)
+CODING: Final = Coding(lambda feed: ArrowParser(feed).parse, _written, single=False)

@@ -1,18 +1,22 @@
 """What a codec is: how messages become rows, and rows messages.
 
 The file ``NAME_events.py`` has the coding of the codec ``NAME``: all who read or write messages ask
-for it here, and name none.
+for it here, and name none. A message that cannot be read is a row as well, of nothing but the
+reason: so there is one way to drop a row, and one to count what was dropped.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 import numpy as np
 
-from stream.events.columns import Drop, Parsed
+from stream.events.columns import GOOD, Drop, Parsed, verdict
+from stream.events.values import column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,30 +24,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stream.model.feeds import Codec, Feed
+    from stream.model.feeds import Codec, Feed, FieldType
 
-    _Reads: TypeAlias = Callable[[Sequence[bytes], dict[str, int], float], Iterator["Rows"]]
+    Parse: TypeAlias = Callable[[Sequence[bytes]], Iterator[Parsed]]
 
-__all__ = ["Coding", "Rows", "UnsuitableMessageError", "coding_of", "count", "many", "single"]
+__all__ = ["Coding", "coding_of", "one_each", "pieces"]
 
-
-class UnsuitableMessageError(Exception):
-    """The message as a whole is not what the feed declares; the text names no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows as a codec left them, and where they come from.
-
-    Args:
-        parsed: the rows.
-        message: shape (m,), positions of messages, ascending.
-        count: shape (m,), how many of the rows come from each.
-    """
-
-    parsed: Parsed
-    message: NDArray[np.int64]
-    count: NDArray[np.int64]
+_PIECE_BYTES = 1 << 26
+_AT_ONCE = 4096  # their objects stay in the processor's cache, and their memory is used again
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +39,13 @@ class Coding:
     """How messages of a codec are read and written.
 
     Args:
-        rows: returns, for a feed, what yields the rows of messages, those of so many bytes at a
-            time, and counts the messages that cannot be read (:func:`single`, :func:`many`).
+        parser: returns, for a feed, what yields the rows of messages, some at a time: a message
+            that cannot be read is one row.
         write: yields the messages that hold rows, in their order.
         single: whether a message is one row.
     """
 
-    rows: Callable[[Feed], _Reads]
+    parser: Callable[[Feed], Parse]
     write: Callable[[pa.RecordBatch], Iterator[bytes]]
     single: bool
 
@@ -68,73 +56,70 @@ def coding_of(codec: Codec) -> Coding:
     return found
 
 
-def single(parse: Callable[[Sequence[bytes]], tuple[Parsed, dict[int, Drop]]]) -> _Reads:
-    """Return how messages are read of which each is one row.
+def one_each(
+    messages: Sequence[bytes],
+    decode: Callable[[bytes], Any],
+    columns: Sequence[tuple[Callable[[Any], Any], FieldType]],
+    nothing: Any,
+) -> Iterator[Parsed]:
+    """Yield the rows of messages of which each is one, some at a time.
 
     Args:
-        parse: returns the rows of the messages that could be read, in order, and the reason for
-            each of the others by its position.
+        messages: in order.
+        decode: returns what a message holds. It raises a ``msgspec.ValidationError`` where a field
+            is not of its type, and anything else where the message cannot be read.
+        columns: of each field its value in what ``decode`` returns, and its type.
+        nothing: stands for a message that is refused; all its values are ``None``.
     """
-
-    def read(values: Sequence[bytes], drops: dict[str, int], limit: float) -> Iterator[Rows]:
-        start = held = 0
-        sizes = list(map(len, values))
-        if sum(sizes) <= limit:
-            sizes = []  # nothing to cut
-        for at, size in enumerate(sizes):
-            if held + size > limit and at > start:
-                yield between(values, start, at, drops)
-                start, held = at, 0
-            held += size
-        yield between(values, start, len(values), drops)
-
-    def between(values: Sequence[bytes], start: int, stop: int, drops: dict[str, int]) -> Rows:
-        whole = stop - start == len(values)
-        parsed, bad = parse(values if whole else values[start:stop])
-        counts = np.ones(stop - start, dtype=np.int64)
-        for at, drop in bad.items():
-            counts[at] = 0
-            count(drops, drop)
-        return Rows(parsed, np.arange(start, stop), counts)
-
-    return read
+    left = iter(messages)
+    size = np.fromiter(map(len, messages), np.int64, len(messages))
+    part = np.cumsum(size) // _PIECE_BYTES + np.arange(len(size)) // _AT_ONCE
+    edges = np.flatnonzero(np.diff(part)) + 1
+    for start, stop in pairwise((0, *edges.tolist(), len(size))):
+        verdicts = np.full(stop - start, GOOD, np.uint8)
+        found = _decoded(decode, islice(left, stop - start), nothing, verdicts)
+        values = (column_of(list(map(of, found)), kind) for of, kind in columns)
+        yield Parsed(tuple(values), verdicts, np.arange(start, stop))
 
 
-def many(parse: Callable[[bytes], Iterable[Parsed]], feed: Feed) -> _Reads:
-    """Return how messages are read that hold any number of rows.
+def pieces(parts: Iterable[Parsed], feed: Feed) -> Iterator[Parsed]:
+    """Join rows to pieces of bounded size; at least one comes.
 
     Args:
-        parse: yields the rows of a message, a slice of bounded size at a time; one that is refused
-            raises an ``UnsuitableMessageError`` before.
+        parts: rows in order, each part of bounded size.
         feed: whose rows they are.
     """
-
-    def read(values: Sequence[bytes], drops: dict[str, int], limit: float) -> Iterator[Rows]:
-        parts: list[tuple[int, Parsed]] = []
-        held = 0
-        for at, value in enumerate(values):
-            try:
-                for part in parse(value):
-                    size = sum(column.nbytes for column in part.columns)
-                    if held + size > limit and parts:
-                        yield joined(parts)
-                        parts, held = [], 0
-                    parts.append((at, part))
-                    held += size
-            except UnsuitableMessageError:
-                count(drops, Drop.UNDECODABLE)
-        yield joined(parts)
-
-    def joined(parts: Sequence[tuple[int, Parsed]]) -> Rows:
-        return Rows(
-            Parsed.concatenated((part for _, part in parts), feed),
-            np.array([at for at, _ in parts], np.int64),
-            np.array([len(part.verdicts) for _, part in parts], np.int64),
-        )
-
-    return read
+    held: list[Parsed] = []
+    size = 0
+    for part in parts:
+        more = sum(column.nbytes for column in part.columns)
+        if held and size + more > _PIECE_BYTES:
+            yield Parsed.joined(held, feed)
+            held, size = [], 0
+        held.append(part)
+        size += more
+    yield Parsed.joined(held, feed)
 
 
-def count(drops: dict[str, int], drop: Drop, number: int = 1) -> None:
-    """Add to what was dropped for a reason."""
-    drops[drop.value] = drops.get(drop.value, 0) + number
+def _decoded(
+    decode: Callable[[bytes], Any],
+    messages: Iterator[bytes],
+    nothing: Any,
+    verdicts: NDArray[np.uint8],
+) -> list[Any]:
+    """Return what the messages hold; those that are refused get their verdict."""
+    found: list[Any] = []
+    while True:  # goes round again after every message that is refused
+        try:
+            # What came before a message that raises stays in the list.
+            found.extend(map(decode, messages))
+        except msgspec.ValidationError:
+            drop = Drop.WRONG_TYPE
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
+            drop = Drop.UNDECODABLE
+        else:
+            return found
+        verdicts[len(found)] = verdict(drop)
+        found.append(nothing)

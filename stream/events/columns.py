@@ -19,7 +19,7 @@ from stream.model.feeds import FieldType, required_fields
 from stream.windows.instants import TIME_END_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -31,8 +31,10 @@ __all__ = [
     "Drop",
     "Parsed",
     "arrow_type",
+    "count",
     "declared_schema",
     "examine",
+    "reject",
     "verdict",
 ]
 
@@ -77,37 +79,63 @@ class Drop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Rows as a codec left them.
+    """Rows as a codec or a file left them, and where they come from.
 
     Args:
         columns: one array per declared field, in order and of its declared type.
         verdicts: shape (rows,), uint8: ``GOOD`` or the number of a ``Drop``.
+        message: shape (rows,), int64: the position of each one's message or line among those that
+            were given, not decreasing.
     """
 
     columns: tuple[pa.Array, ...]
     verdicts: NDArray[np.uint8]
+    message: NDArray[np.int64]
 
-    @classmethod
-    def concatenated(cls, parts: Iterable[Parsed], feed: Feed) -> Parsed:
+    @staticmethod
+    def refused(feed: Feed, drop: Drop, *message: int) -> Parsed:
+        """Return the rows that stand for messages that cannot be read: of nothing but a reason."""
+        rows = len(message)
+        return Parsed(
+            tuple(pa.nulls(rows, field_type) for field_type in declared_schema(feed).types),
+            np.full(rows, verdict(drop), np.uint8),
+            np.array(message, np.int64),
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Parsed], feed: Feed) -> Parsed:
         """Return the rows of all parts, in order."""
-        parts = tuple(parts)
+        if not parts:
+            return Parsed.refused(feed, Drop.UNDECODABLE)  # of no message
         if len(parts) == 1:
             return parts[0]
-        columns = tuple(
-            pa.concat_arrays([part.columns[at] for part in parts])
-            if parts
-            else pa.array([], arrow_type(field.type))
-            for at, field in enumerate(feed.fields.values())
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return Parsed(
+            tuple(map(pa.concat_arrays, columns)),
+            np.concatenate([part.verdicts for part in parts]),
+            np.concatenate([part.message for part in parts]),
         )
-        verdicts = [part.verdicts for part in parts]
-        return cls(columns, np.concatenate([np.zeros(0, dtype=np.uint8), *verdicts]))
+
+    def good(self) -> Parsed:
+        """Return the rows that stay."""
+        good = self.verdicts == GOOD
+        if good.all():
+            return self
+        mask = pa.array(good)
+        columns = tuple(column.filter(mask) for column in self.columns)
+        return Parsed(columns, self.verdicts[good], self.message[good])
 
     def count_drops(self, drops: dict[str, int]) -> None:
         """Add the number of rows dropped, by reason, to ``drops``."""
         counts = np.bincount(self.verdicts, minlength=GOOD + 1)
         for number, drop in enumerate(Drop):
-            if counts[number]:
-                drops[drop.value] = drops.get(drop.value, 0) + int(counts[number])
+            count(drops, drop, int(counts[number]))
+
+
+def count(drops: dict[str, int], drop: Drop, number: int) -> None:
+    """Add to what was dropped for a reason; nothing is no entry."""
+    if number:
+        drops[drop.value] = drops.get(drop.value, 0) + number
 
 
 def arrow_type(kind: FieldType) -> pa.DataType:
@@ -125,31 +153,36 @@ def verdict(drop: Drop) -> int:
     return _NUMBERS[drop]
 
 
+def reject(verdicts: NDArray[np.uint8], rows: pa.BooleanArray, drop: Drop) -> None:
+    """Give the rows where ``rows`` is true (null is not) a verdict, unless they have an earlier.
+
+    Args:
+        verdicts: shape (n,), as in ``Parsed``; they are updated in place.
+        rows: of length n.
+        drop: the reason.
+    """
+    if rows.true_count:
+        chosen = pc.fill_null(rows, False).to_numpy(zero_copy_only=False)
+        np.minimum(verdicts, np.uint8(verdict(drop)), out=verdicts, where=chosen)
+
+
 def examine(parsed: Parsed, feed: Feed) -> None:
     """Judge every row by what both codecs share; the verdicts are updated in place."""
-    required = required_fields(feed)
+    verdicts, required = parsed.verdicts, required_fields(feed)
     for field, column in zip(feed.fields.values(), parsed.columns, strict=True):
         if field.type is FieldType.STRING:
             lengths = pc.binary_length(column)
             if (pc.max(lengths).as_py() or 0) > MAX_STRING_BYTES:
-                _mark(parsed, pc.greater(lengths, MAX_STRING_BYTES), Drop.TOO_LONG)
+                reject(verdicts, pc.greater(lengths, MAX_STRING_BYTES), Drop.TOO_LONG)
         elif field.type is FieldType.FLOAT:
-            _mark(parsed, pc.invert(pc.is_finite(column)), Drop.NOT_FINITE)
+            reject(verdicts, pc.invert(pc.is_finite(column)), Drop.NOT_FINITE)
         if field.name in required and column.null_count:
-            _mark(parsed, column.is_null(), Drop.MISSING_FIELD)
+            reject(verdicts, column.is_null(), Drop.MISSING_FIELD)
         if field.name == feed.time:
             least, most = (bound.as_py() or 0 for bound in pc.min_max(column).values())
             if least < 0 or most >= TIME_END_MS:
                 late = pc.greater_equal(column, TIME_END_MS)
-                _mark(parsed, pc.or_(pc.less(column, 0), late), Drop.BAD_TIME)
+                reject(verdicts, pc.or_(pc.less(column, 0), late), Drop.BAD_TIME)
 
 
 _NUMBERS = {drop: number for number, drop in enumerate(Drop)}
-
-
-def _mark(parsed: Parsed, mask: pa.BooleanArray, drop: Drop) -> None:
-    """Give the rows where ``mask`` is true (null is not) this verdict, unless an earlier one."""
-    if mask.true_count:
-        known = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
-        verdicts = parsed.verdicts
-        np.minimum(verdicts, np.uint8(_NUMBERS[drop]), out=verdicts, where=known)

@@ -8,18 +8,18 @@ it lies in.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from stream.events.codings import coding_of, count
-from stream.events.columns import GOOD, Drop, declared_schema, examine
-from stream.events.hashing import ByteStrings, KeyedHash
+from stream.events.codings import coding_of, pieces
+from stream.events.columns import Drop, count, declared_schema, examine
+from stream.events.hashing import KeyedHash
 from stream.events.people import People
 from stream.events.records import Record, Records
+from stream.events.texts import Texts
 from stream.model.feeds import Clock, required_fields
 
 if TYPE_CHECKING:
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.events.codings import Rows
+    from stream.events.columns import Parsed
     from stream.events.units import Units
     from stream.model.feeds import Feed
 
 __all__ = ["Batch", "Batcher", "Decoder", "Drop", "Record", "Records"]
-
-_PIECE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +113,12 @@ class Batcher:
             here = at_home[unit.number]
             misrouted = len(here) - int(np.count_nonzero(here))
             if misrouted:
-                columns = _filtered(columns, here)
+                mask = pa.array(here)
+                columns = [column.filter(mask) for column in columns]
                 offset, append_ms, unit = offset[here], append_ms[here], unit[here]
-        event_id = None if self._id is None else self._id_hash(_bytes_of(columns[self._id]))
+        event_id = None
+        if self._id is not None:
+            event_id = self._id_hash(Texts.of(columns[self._id].cast(pa.string())))
         batch = Batch(
             rows=pa.RecordBatch.from_arrays(list(columns), schema=self._schema),
             time_ms=columns[self._time].to_numpy(zero_copy_only=False),
@@ -150,7 +151,7 @@ class Decoder:
         self._feed = feed
         self._partition = partition
         self._broker_dated = feed.clock is Clock.APPEND_TIME
-        self._parse = coding_of(feed.codec).rows(feed)
+        self._parse = coding_of(feed.codec).parser(feed)
 
     def batches(
         self, records: Sequence[Record] | Records
@@ -164,63 +165,28 @@ class Decoder:
         Args:
             records: records of the partition in log order, marks of the watermarks left out.
         """
-        return self._decoded(Records.of(records), _PIECE_BYTES)
-
-    def decode(self, records: Sequence[Record] | Records) -> tuple[Batch, Mapping[str, int]]:
-        """Return what ``batches`` yields as one batch, of records known to be small.
-
-        Args:
-            records: as there; together they spell out to less than 2 GiB a column.
-        """
-        ((batch, drops),) = self._decoded(Records.of(records), math.inf)
-        return batch, drops
-
-    def _decoded(self, records: Records, limit: float) -> Iterator[tuple[Batch, Mapping[str, int]]]:
+        records = Records.of(records)
         drops: dict[str, int] = {}
         if self._broker_dated:
-            records = _kept(records, records.log_append, Drop.CREATE_TIME, drops)
-        if None in records.value:
-            present = np.array([value is not None for value in records.value], np.bool_)
-            records = _kept(records, present, Drop.UNDECODABLE, drops)
-        values = cast("list[bytes]", records.value)
-        for rows in self._parse(values, drops, limit):
-            batch = self._admitted(rows, records, drops)
+            given, records = len(records), records.where(records.log_append)
+            count(drops, Drop.CREATE_TIME, given - len(records))
+        values = [value or b"" for value in records.value]  # no codec can read nothing
+        for parsed in pieces(self._parse(values), self._feed):
+            batch = self._admitted(parsed, records, drops)
             yield batch, dict(drops)
             drops.clear()
 
-    def _admitted(self, rows: Rows, records: Records, drops: dict[str, int]) -> Batch:
+    def _admitted(self, parsed: Parsed, records: Records, drops: dict[str, int]) -> Batch:
         """Return the rows that are good and belong here."""
-        parsed = rows.parsed
         examine(parsed, self._feed)
-        offset = np.repeat(records.offset[rows.message], rows.count)
-        append_ms = np.repeat(records.timestamp_ms[rows.message], rows.count)
-        columns: Sequence[pa.Array] = parsed.columns
-        keep = parsed.verdicts == GOOD
-        if not keep.all():
+        good = parsed.good()
+        if good is not parsed:
             parsed.count_drops(drops)
-            columns = _filtered(columns, keep)
-            offset, append_ms = offset[keep], append_ms[keep]
         batch, misrouted = self._batcher.admit(
-            columns, offset=offset, append_ms=append_ms, partition=self._partition
+            good.columns,
+            offset=records.offset.take(good.message),
+            append_ms=records.timestamp_ms.take(good.message),
+            partition=self._partition,
         )
-        if misrouted:
-            count(drops, Drop.MISROUTED, misrouted)
+        count(drops, Drop.MISROUTED, misrouted)
         return batch
-
-
-def _kept(records: Records, keep: NDArray[np.bool_], drop: Drop, drops: dict[str, int]) -> Records:
-    """Return the records where ``keep`` is true, and count the others."""
-    dropped = len(keep) - int(np.count_nonzero(keep))
-    if dropped:
-        count(drops, drop, dropped)
-    return records.where(keep)
-
-
-def _filtered(columns: Sequence[pa.Array], keep: NDArray[np.bool_]) -> list[pa.Array]:
-    mask = pa.array(keep)
-    return [column.filter(mask) for column in columns]
-
-
-def _bytes_of(column: pa.Array) -> ByteStrings:
-    """UTF-8 of a string column, canonical decimal text of an integer one."""
-    return ByteStrings.from_arrow(column.cast(pa.string()))

@@ -10,11 +10,10 @@ them by event time.
 from __future__ import annotations
 
 import csv
-import math
-import re
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
+from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,11 +23,12 @@ import pyarrow.parquet as pq
 
 from accountant.errors import DataError
 from stream.events.arrow_events import ArrowParser, UnsuitableColumnError
-from stream.events.codings import UnsuitableMessageError
-from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schema, examine, verdict
+from stream.events.codings import one_each
+from stream.events.columns import declared_schema, examine
 from stream.events.decoder import Batcher
 from stream.events.formats import SUFFIXES
-from stream.events.json_events import JsonParser, epoch_ms, fits
+from stream.events.json_events import JsonParser
+from stream.events.values import convert
 from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
@@ -37,19 +37,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stream.events.columns import Parsed
     from stream.events.decoder import Batch
     from stream.model.feeds import Feed
 
-__all__ = ["BATCH_ROWS", "EventFiles", "Stretch", "json_object", "misfit", "read_stretches"]
+__all__ = ["BATCH_ROWS", "EventFiles", "Stretch", "misfit", "read_stretches"]
 
 BATCH_ROWS = 65_536
 """Rows of a batch, unless the caller says otherwise."""
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
-_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
-_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
-_INT64 = range(-(2**63), 2**63)
 _SUITABLE = {
     FieldType.STRING: "text",
     FieldType.INTEGER: "whole numbers",
@@ -94,12 +90,9 @@ class EventFiles:
         tables = [pa.Table.from_batches([], self._schema)]
         for path in paths:
             for stretch in read_stretches(path, feed):
-                parsed = stretch.parsed
-                parsed.count_drops(drops)
-                rows = pa.RecordBatch.from_arrays(list(parsed.columns), schema=self._schema)
-                tables.append(
-                    pa.Table.from_batches([rows.filter(pa.array(parsed.verdicts == GOOD))])
-                )
+                stretch.parsed.count_drops(drops)
+                columns = list(stretch.parsed.good().columns)
+                tables.append(pa.table(columns, schema=self._schema))
         table = pa.concat_tables(tables)
         times = table.column(feed.time).to_numpy()
         if (np.diff(times) < 0).any():
@@ -144,8 +137,6 @@ class EventFiles:
 def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
     """Read a file of events, at most ``BATCH_ROWS`` rows at a time, in the order of the file.
 
-    Of a stretch of text, the rows that cannot be read come behind those that can.
-
     Raises:
         DataError: it cannot be read, or its columns are not what the feed declares.
     """
@@ -172,29 +163,17 @@ def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
         ) from error
 
 
-def json_object(line: bytes) -> Mapping[str, object] | str:
-    """Return what a JSON object holds, the text itself where it is none."""
-    try:
-        found = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        found = None
-    return found if isinstance(found, dict) else line.decode(errors="backslashreplace")
-
-
 def misfit(value: object, kind: FieldType, *, text: bool) -> bool:
     """Tell whether a value of a row is not of a declared type.
 
     Args:
-        value: as ``Stretch.values`` has it; ``None`` is of every type.
+        value: as ``Stretch.values`` has it.
         kind: the type.
         text: it is a cell of CSV, which is read as the type, and no value of JSON.
     """
     try:
-        if text and isinstance(value, str):
-            _READERS[kind](value)
-        else:
-            fits(value, kind)
-    except ValueError:
+        convert(value, kind, text=text)
+    except msgspec.ValidationError:
         return True
     return False
 
@@ -217,7 +196,7 @@ def _read_parquet(path: Path, feed: Feed) -> Iterator[Stretch]:
             f"{path}: column {error.column!r} has type {error.found}",
             hint=f"feed {feed.name!r} needs {wanted}: convert the column, or declare its type",
         ) from None
-    except (pa.ArrowException, UnsuitableMessageError, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system's, not Parquet's
         raise DataError(
@@ -232,15 +211,17 @@ def _row_of(batch: pa.RecordBatch, at: int) -> Mapping[str, object]:
 
 
 def _read_json_lines(path: Path, feed: Feed) -> Iterator[Stretch]:
-    parser = JsonParser(feed)
     with path.open("rb") as file:
-        for numbers, lines in _stretches(file, first=1):
-            parsed, bad = parser.parse(lines)
-            yield from _judged(parsed, bad, numbers, feed, partial(_object_at, lines))
+        yield from _stretches(file, 1, JsonParser(feed).parse, _object)
 
 
-def _object_at(lines: Sequence[bytes], at: int) -> Mapping[str, object] | str:
-    return json_object(lines[at])
+def _object(line: bytes) -> Mapping[str, object] | str:
+    """Return what a JSON object holds, the text itself where it is none."""
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        found = None
+    return found if isinstance(found, dict) else line.decode(errors="backslashreplace")
 
 
 def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
@@ -249,42 +230,24 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
         if not header:
             raise DataError(f"{path}, row 1: no header", hint="the first line names the columns")
         _check_columns(path, header, feed)
-        places = [header.index(name) for name in feed.fields]
-        readers = [_READERS[field.type] for field in feed.fields.values()]
-        for numbers, lines in _stretches(file, first=2):
-            bad: dict[int, Drop] = {}
-            rows: list[list[Any]] = []
-            for number, line in enumerate(lines):
-                cells = _cells(line)
-                if cells is None or len(cells) != len(header):
-                    bad[number] = Drop.UNDECODABLE
-                    continue
-                try:
-                    rows.append(
-                        [
-                            read(cells[at]) if cells[at] else None
-                            for at, read in zip(places, readers, strict=True)
-                        ]
-                    )
-                except ValueError:
-                    bad[number] = Drop.WRONG_TYPE
-            columns = zip(*rows, strict=True) if rows else ((),) * len(places)
-            parsed = Parsed(
-                tuple(
-                    pa.array(column, arrow_type(field.type))
-                    for column, field in zip(columns, feed.fields.values(), strict=True)
-                ),
-                np.full(len(rows), GOOD, dtype=np.uint8),
-            )
-            yield from _judged(parsed, bad, numbers, feed, partial(_cells_at, header, lines))
+        places = [(header.index(name), field.type) for name, field in feed.fields.items()]
 
+        def decode(line: bytes) -> list[Any]:
+            cells = _cells(line)
+            if len(cells) != len(header):
+                raise csv.Error
+            return [convert(cells[at] or None, kind, text=True) for at, kind in places]
 
-def _cells_at(header: Sequence[str], lines: Sequence[bytes], at: int) -> Mapping[str, object] | str:
-    """Return the cells of a line by column, the line itself where they do not fit the header."""
-    cells = _cells(lines[at])
-    if cells is None or len(cells) != len(header):
-        return lines[at].decode(errors="backslashreplace")
-    return {name: cell or None for name, cell in zip(header, cells, strict=True)}
+        def values(line: bytes) -> Mapping[str, object] | str:
+            """Return the cells of a line, the line itself where they do not fit the header."""
+            cells = _cells(line)
+            if len(cells) != len(header):
+                return line.decode(errors="backslashreplace")
+            return {name: cell or None for name, cell in zip(header, cells, strict=True)}
+
+        columns = [(itemgetter(at), kind) for at, (_, kind) in enumerate(places)]
+        parse = partial(one_each, decode=decode, columns=columns, nothing=[None] * len(columns))
+        yield from _stretches(file, 2, parse, values)
 
 
 def _check_columns(path: Path, names: Sequence[str], feed: Feed) -> None:
@@ -303,89 +266,43 @@ def _check_columns(path: Path, names: Sequence[str], feed: Feed) -> None:
             )
 
 
-def _stretches(file: Iterable[bytes], *, first: int) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Cut a file into lists of lines and of their numbers; empty lines are no rows."""
-    numbers: list[int] = []
-    lines: list[bytes] = []
-    for number, line in enumerate(file, first):
-        if row := line.rstrip(b"\r\n"):
-            numbers.append(number)
-            lines.append(row)
-        if len(lines) == BATCH_ROWS:
-            yield numbers, lines
-            numbers, lines = [], []
-    if lines:
-        yield numbers, lines
-
-
-def _judged(
-    parsed: Parsed,
-    bad: Mapping[int, Drop],
-    numbers: Sequence[int],
-    feed: Feed,
-    values: Callable[[int], Mapping[str, object] | str],
+def _stretches(
+    file: Iterable[bytes],
+    first: int,
+    parse: Callable[[Sequence[bytes]], Iterator[Parsed]],
+    values: Callable[[bytes], Mapping[str, object] | str],
 ) -> Iterator[Stretch]:
-    """Yield the rows of some lines that could be read, then those that could not."""
-    row = np.array(numbers, np.int64)
-    if not bad:
-        yield Stretch(parsed, row, values)
-        return
-    unread = np.array(list(bad), np.intp)
-    read = np.delete(np.arange(len(row)), unread)
-    yield Stretch(parsed, row[read], lambda at: values(int(read[at])))
-    yield Stretch(_bad_rows(bad.values(), feed), row[unread], lambda at: values(int(unread[at])))
+    """Yield the rows of a file of lines; empty lines are no rows.
+
+    Args:
+        file: its lines.
+        first: number of the first of them.
+        parse: yields the rows of some lines.
+        values: returns what a line says.
+    """
+    numbered = ((number, line.rstrip(b"\r\n")) for number, line in enumerate(file, first))
+    rows = ((number, line) for number, line in numbered if line)
+    while some := list(islice(rows, BATCH_ROWS)):
+        for parsed in parse([line for _, line in some]):
+            yield _stretch(parsed, [some[at] for at in parsed.message.tolist()], values)
 
 
-def _bad_rows(reasons: Iterable[Drop], feed: Feed) -> Parsed:
-    """Return rows of nothing but a reason."""
-    verdicts = np.array([verdict(reason) for reason in reasons], dtype=np.uint8)
-    columns = (pa.nulls(len(verdicts), arrow_type(field.type)) for field in feed.fields.values())
-    return Parsed(tuple(columns), verdicts)
+def _stretch(
+    parsed: Parsed,
+    rows: Sequence[tuple[int, bytes]],
+    values: Callable[[bytes], Mapping[str, object] | str],
+) -> Stretch:
+    """Return rows with the numbers of their lines, and what these say."""
+    numbers = np.array([number for number, _ in rows], np.int64)
+    return Stretch(parsed, numbers, lambda at: values(rows[at][1]))
 
 
-def _cells(line: bytes) -> list[str] | None:
-    """Return the cells of a line of CSV, ``None`` where it is not one by itself."""
+def _cells(line: bytes) -> list[str]:
+    """Return the cells of a line of CSV, none where it is not one by itself."""
     try:
         text = line.decode()
         if '"' not in text:
             return text.split(",") if text else []
         return next(csv.reader((text,), strict=True))
     except (UnicodeDecodeError, csv.Error):
-        return None
-
-
-def _whole(text: str) -> int:
-    value = int(text) if _WHOLE.fullmatch(text) else None
-    if value is None or value not in _INT64:
-        raise ValueError("not a whole number of 64 bits")
-    return value
-
-
-def _real(text: str) -> float:
-    if _REAL.fullmatch(text):
-        return float(text)
-    if _NOT_FINITE.fullmatch(text):
-        return math.nan  # dropped as not finite, like a NaN in any other format
-    raise ValueError("not a number")
-
-
-def _boolean(text: str) -> bool:
-    value = _BOOLEANS.get(text.lower())
-    if value is None:
-        raise ValueError("not a boolean")
-    return value
-
-
-def _timestamp(text: str) -> int | None:
-    if _WHOLE.fullmatch(text):
-        return _whole(text)
-    return epoch_ms(msgspec.convert(text, datetime))  # a ValidationError is a ValueError
-
-
-_READERS: dict[FieldType, Any] = {
-    FieldType.STRING: str,
-    FieldType.INTEGER: _whole,
-    FieldType.FLOAT: _real,
-    FieldType.BOOLEAN: _boolean,
-    FieldType.TIMESTAMP: _timestamp,
-}
+        return []

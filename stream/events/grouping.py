@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Column: TypeAlias = NDArray[np.int64] | NDArray[np.uint64]
 
-__all__ = ["alike", "differs", "firsts", "grouped", "occurrence"]
+__all__ = ["alike", "differs", "firsts", "grouped", "numbered", "occurrence"]
 
 _MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _WORD: Final = 1 << 64
@@ -65,6 +65,21 @@ def grouped(*key: Column) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         order[collided] = where[resolved]
         fresh = _fresh(columns, order)
     return order, fresh
+
+
+def numbered(*key: Column) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Number the different keys, in no particular order.
+
+    Args:
+        key: as for ``grouped``.
+
+    Returns:
+        The number of each row's key, shape (n,), and the first row of each key, by its number.
+    """
+    order, fresh = grouped(*key)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(fresh) - 1
+    return number, order[fresh]
 
 
 def firsts(*key: Column) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from stream.model.feeds import Partitioner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stream.events.hashing import ByteStrings
+    from stream.events.texts import Texts
 
 __all__ = ["crc32", "murmur2", "partitions_of"]
 
@@ -24,13 +24,11 @@ _MURMUR_SEED = 0x9747B28C
 _MURMUR_M = np.uint32(0x5BD1E995)
 
 
-def partitions_of(
-    strings: ByteStrings, partitioner: Partitioner, partitions: int
-) -> NDArray[np.int64]:
+def partitions_of(texts: Texts, partitioner: Partitioner, partitions: int) -> NDArray[np.int64]:
     """Return the partition of every key.
 
     Args:
-        strings: the keys' bytes.
+        texts: the keys.
         partitioner: the declared hash.
         partitions: partitions of the topic, at least 1.
 
@@ -39,21 +37,22 @@ def partitions_of(
     """
     if partitioner is Partitioner.MURMUR2:
         # Kafka's toPositive clears the sign bit; it does not take the absolute value.
-        hashed = murmur2(strings) & np.uint32(0x7FFFFFFF)
+        hashed = murmur2(texts) & np.uint32(0x7FFFFFFF)
     else:
-        hashed = crc32(strings)
+        hashed = crc32(texts)
     # numpy divides by a constant with multiplications; its remainder does not.
     count = np.uint32(partitions)
     return (hashed - hashed // count * count).astype(np.int64)
 
 
-def murmur2(strings: ByteStrings) -> NDArray[np.uint32]:
-    """Return Kafka's murmur2 of every string, as shape (n,) uint32."""
-    length = strings.length
-    state = np.uint32(_MURMUR_SEED) ^ length.astype(np.uint32)
-    for word in range(-(-int(length.max(initial=0)) // 4)):
-        end, whole = strings.having(4 * word + 1), strings.having(4 * word + 4)
-        block = (strings.block(word >> 1)[:end] >> np.uint64(32 * (word & 1))).astype(np.uint32)
+def murmur2(texts: Texts) -> NDArray[np.uint32]:
+    """Return Kafka's murmur2 of every text, as shape (n,) uint32."""
+    ordered, order = texts.longest_first()
+    state = np.uint32(_MURMUR_SEED) ^ ordered.length.astype(np.uint32)
+    for word in range(-(-texts.most // 4)):
+        end, whole = ordered.having(4 * word + 1), ordered.having(4 * word + 4)
+        both = ordered[:end].word(word >> 1)
+        block = (both >> np.uint64(32 * (word & 1))).astype(np.uint32)
         state[whole:end] ^= block[whole:]  # the last one to three bytes
         state[whole:end] *= _MURMUR_M
         block = block[:whole]
@@ -65,18 +64,26 @@ def murmur2(strings: ByteStrings) -> NDArray[np.uint32]:
     state ^= state >> np.uint32(13)
     state *= _MURMUR_M
     state ^= state >> np.uint32(15)
-    return strings.unsorted(state)
+    return _placed(state, order)
 
 
-def crc32(strings: ByteStrings) -> NDArray[np.uint32]:
-    """Return the CRC-32 (as ``zlib.crc32``) of every string, as shape (n,) uint32."""
-    state = np.full(len(strings), 0xFFFFFFFF, dtype=np.uint32)
-    for at in range(int(strings.length.max(initial=0))):
-        end = strings.having(at + 1)
-        byte = strings.block(at >> 3)[:end] >> np.uint64(8 * (at & 7))
-        low = state[:end].astype(np.uint8) ^ byte.astype(np.uint8)
+def crc32(texts: Texts) -> NDArray[np.uint32]:
+    """Return the CRC-32 (as ``zlib.crc32``) of every text, as shape (n,) uint32."""
+    ordered, order = texts.longest_first()
+    state = np.full(len(texts), 0xFFFFFFFF, np.uint32)
+    for at in range(texts.most):
+        end = ordered.having(at + 1)
+        byte = ordered.data[ordered.start[:end] + at]
+        low = state[:end].astype(np.uint8) ^ byte
         state[:end] = _CRC_TABLE[low] ^ (state[:end] >> np.uint32(8))
-    return strings.unsorted(~state)
+    return _placed(~state, order)
+
+
+def _placed(values: NDArray[np.uint32], order: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """Return the values of texts, longest first, in the texts' own order."""
+    placed = np.empty_like(values)
+    placed[order] = values
+    return placed
 
 
 def _crc_table() -> NDArray[np.uint32]:

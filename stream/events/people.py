@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from stream.events.grouping import numbered
 from stream.events.hashing import KeyedHash
 from stream.events.partitioning import partitions_of
-from stream.events.texts import SHORT_BYTES, Lexicon, Texts, distinct
+from stream.events.texts import SHORT_BYTES, Lexicon, Texts, words_of
 from stream.events.units import Roster, Units
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stream.events.hashing import ByteStrings
     from stream.model.feeds import Partitioner
 
 __all__ = ["People"]
 
 _MOST: Final = 1 << 17
-"""Units that are remembered, up to 100 bytes each, before all are forgotten. One batch may bring as
-many again: it is worked on as a whole."""
+"""Units that are remembered between batches, up to 100 bytes each, before all are forgotten."""
 
 
 class People:
@@ -60,22 +59,21 @@ class People:
         if texts.most > SHORT_BYTES:
             encoded = column.dictionary_encode()
             number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-            return self._unremembered(number, Texts.of(encoded.dictionary))
-        if texts.most > self._lexicon.longest or len(self._lexicon) > _MOST:
-            self._forget(max(texts.most, self._lexicon.longest))
+            different = Texts.of(encoded.dictionary)
+            return Units(number, Roster(self._hash(different))), self._route(different)
+        if texts.most > self._lexicon.longest:
+            self._forget(texts.most)
         number = self._lexicon.find(texts)
         rows = np.flatnonzero(number < 0)
         if len(rows):
-            new = texts[rows] if len(rows) < len(texts) else texts
-            named, first = distinct(new, self._slot_key)
-            if len(first) > _MOST:
-                self._forget(0)
-                if new is not texts:
-                    named, first = distinct(texts, self._slot_key)
-                return self._unremembered(named, texts[first])
-            number[rows] = named + len(self._lexicon)
+            new = texts[rows]
+            each, first = numbered(*(new.padded(word) for word in range(words_of(new.most))))
+            number[rows] = each + len(self._lexicon)
             self._remember(new[first])
-        return Units(number, self._roster), self._home
+        met = Units(number, self._roster), self._home
+        if len(self._lexicon) > _MOST:
+            self._forget(0)
+        return met
 
     def _forget(self, longest: int) -> None:
         """Begin anew, with texts of up to so many bytes; rows that were handed out stay good."""
@@ -85,17 +83,9 @@ class People:
 
     def _remember(self, texts: Texts) -> None:
         """Add texts that are different from one another and from all that are known."""
-        strings = texts.strings()
         self._lexicon.add(texts)
-        self._roster.extend(self._hash(strings))
-        self._home = np.concatenate([self._home, self._route(strings)])
+        self._roster.extend(self._hash(texts))
+        self._home = np.concatenate([self._home, self._route(texts)])
 
-    def _unremembered(
-        self, number: NDArray[np.int64], texts: Texts
-    ) -> tuple[Units, NDArray[np.int64]]:
-        """Return what ``units`` does for rows of some different texts."""
-        strings = texts.strings()
-        return Units(number, Roster(self._hash(strings))), self._route(strings)
-
-    def _route(self, strings: ByteStrings) -> NDArray[np.int64]:
-        return partitions_of(strings, self._partitioner, self._partitions)
+    def _route(self, texts: Texts) -> NDArray[np.int64]:
+        return partitions_of(texts, self._partitioner, self._partitions)

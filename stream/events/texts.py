@@ -8,12 +8,11 @@ times faster than Arrow looks texts up.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from stream.events.hashing import PADDING_BYTES, ByteStrings, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,135 +20,119 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["SHORT_BYTES", "Lexicon", "Texts", "distinct"]
+    Words = NDArray[np.uint64]
+
+__all__ = ["SHORT_BYTES", "Lexicon", "Texts", "words_of"]
 
 SHORT_BYTES: Final = 39
 """What is no longer is a short text: names, numbers and UUIDs."""
 
 _WORD_BYTES: Final = 8
+_MASKS: Final = np.array([(1 << (8 * size)) - 1 for size in range(_WORD_BYTES + 1)], np.uint64)
 _LEAST_SLOTS: Final = 1 << 10
 _SLOTS_OF_ONE: Final = 8  # at least: then most texts are found at the first look
 _HALF: Final = np.uint64(32)
 _FREE: Final = -1
 
 
-def _words(longest: int) -> int:
+def words_of(longest: int) -> int:
     """Return how many words tell texts of so many bytes, and shorter ones, apart."""
     return longest // _WORD_BYTES + 1
 
 
-_SIZES: Final = np.arange(SHORT_BYTES + 2)  # of texts; the last stands for all that are not short
-_WITHIN: Final = _SIZES - _WORD_BYTES * np.arange(_words(SHORT_BYTES))[:, np.newaxis]
-_MASKS: Final = np.array([(1 << (8 * size)) - 1 for size in range(9)], dtype=np.uint64)[
-    np.clip(_WITHIN, 0, _WORD_BYTES)
-]
-"""What of a word, by its number and the text's size, belongs to the text."""
-_LENGTHS: Final = np.where((_WITHIN >= 0) & (_WITHIN < _WORD_BYTES), _SIZES, 0).astype(
-    np.uint64
-) << np.uint64(56)
-"""What a word has in its last byte, by its number and the text's size."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """A column of texts.
+    """A column of texts, of which one word of each can be read at once.
 
     Args:
-        data: their bytes, uint8, and ``PADDING_BYTES`` more.
+        data: their bytes, uint8, and eight more.
         start: shape (n,), int64: where each starts in ``data``.
         length: shape (n,), int64: its bytes.
-        least: none has fewer bytes.
         most: none has more.
-        even: they are equally long, and stand side by side from the beginning of ``data`` on.
+        even: they are equally long, and stand side by side from the beginning of ``data`` on: what
+            such a column has is read several times faster.
     """
 
     data: NDArray[np.uint8]
     start: NDArray[np.int64]
     length: NDArray[np.int64]
-    least: int
     most: int
     even: bool = False
 
     @staticmethod
     def of(array: pa.Array) -> Texts:
         """Return the texts of a ``string`` or ``binary`` array; where it is null, any text."""
-        data, start, length = spelled(array)
-        padded = np.concatenate([data, np.zeros(PADDING_BYTES, np.uint8)])
-        least, most = (int(length.min()), int(length.max())) if len(length) else (0, 0)
-        return Texts(padded, start, length, least, most, even=least == most)
+        _, offsets, data = array.buffers()
+        ends = np.frombuffer(offsets or bytes(4), np.int32)[array.offset :]
+        ends = ends[: len(array) + 1].astype(np.int64)
+        first, last = ends[[0, -1]].tolist()
+        inside = np.frombuffer(data or b"", np.uint8)[first:last]
+        length = np.diff(ends)
+        most = int(length.max(initial=0))
+        even = bool((length == most).all())
+        padded = np.concatenate([inside, np.zeros(_WORD_BYTES, np.uint8)])
+        return Texts(padded, ends[:-1] - first, length, most, even)
 
     def __len__(self) -> int:
         """Number of texts."""
         return len(self.start)
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> Texts:
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Texts:
         """Return the texts of some rows."""
-        return Texts(self.data, self.start[rows], self.length[rows], self.least, self.most)
+        return Texts(self.data, self.start[rows], self.length[rows], self.most)
 
-    def strings(self) -> ByteStrings:
-        """Return the texts laid out to be hashed."""
-        return ByteStrings(self.data, self.start, self.length)
+    def longest_first(self) -> tuple[Texts, NDArray[np.intp]]:
+        """Return the texts in another order, and the place here of each.
 
-    def words(self, count: int) -> list[NDArray[np.uint64]]:
-        """Return the first words of every text, shape (n,) each.
-
-        Args:
-            count: how many; at most as many as a short text has.
+        Those that still have a word of some number are the first ones then: going over words takes
+        as long as there are bytes, whatever mix of lengths somebody sends.
         """
-        return [self._word(number) for number in range(count)]
+        narrow = self.length.astype(np.uint16) if self.most < 1 << 16 else self.length
+        order = np.argsort(~narrow, kind="stable")  # a radix sort, on 16 bits
+        return self[order], order
 
-    def _word(self, number: int) -> NDArray[np.uint64]:
-        at = _WORD_BYTES * number
-        if self.even and len(self):
-            everywhere: NDArray[np.uint64] = np.ndarray(
-                shape=(len(self),),
-                dtype="<u8",
-                buffer=self.data,
-                offset=min(at, self.most),
-                strides=(self.most,),
-            )
-            size = min(self.most, len(_MASKS[0]) - 1)
-            evenly: NDArray[np.uint64] = everywhere & _MASKS[number, size]
-            evenly |= _LENGTHS[number, size]
-            return evenly
-        # Behind a text that ends before there may be nothing.
-        last = len(self.data) - _WORD_BYTES
-        everywhere = np.ndarray(shape=(last + 1,), dtype="<u8", buffer=self.data, strides=(1,))
-        place = np.minimum(self.start + at, last) if at else self.start
-        word = everywhere[place]
-        word &= _MASKS[number].take(self.length, mode="clip")
-        word |= _LENGTHS[number].take(self.length, mode="clip")
+    def having(self, length: int) -> int:
+        """Return how many have at least so many bytes, where the longest are first."""
+        return int(np.searchsorted(-self.length, -length, side="right"))
+
+    def word(self, number: int) -> Words:
+        """Return a word of every text, zero beyond its end, as shape (n,)."""
+        last, at = len(self.data) - _WORD_BYTES, _WORD_BYTES * number
+        word: Words
+        if self.even:
+            first, strides = min(at, self.most), (self.most,)
+            word = np.ndarray((len(self),), "<u8", self.data, first, strides).copy()
+        else:
+            everywhere: Words = np.ndarray((last + 1,), "<u8", self.data, strides=(1,))
+            # Behind a text that ends before there may be nothing.
+            word = everywhere[np.minimum(self.start + at, last) if at else self.start]
+        word &= self._by_length(_inside(number, self.most))
         return word
 
+    def padded(self, number: int) -> Words:
+        """Return a word of every text, with the length in its last byte if the text ends in it."""
+        word = self.word(number)
+        word |= self._by_length(_ending(number, self.most))
+        return word
 
-def distinct(texts: Texts, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return which text each row has, shape (n,), and the first row of each.
+    def _by_length(self, table: Words) -> Words | np.uint64:
+        """Return what a table by length has for every text; one number where it is the same."""
+        return table[self.most] if self.even else table.take(self.length)
 
-    Every row goes to a place that its text and the key say, and is compared with the first row
-    there. Texts that came to another's place go on to the next one, all rows of a text together.
 
-    Args:
-        texts: short ones.
-        key: at most 64 bytes; nobody without it can make texts meet.
-    """
-    words = texts.words(_words(texts.most))
-    places = 1 << (2 * len(texts)).bit_length()
-    place = _begins(words, _factors(key, len(words)), places)
-    there = np.empty(places, np.int32)
-    every = rows = np.arange(len(texts), dtype=np.int32)
-    first = every.copy()
-    while len(rows):
-        there[place[::-1]] = rows[::-1]  # of several the first one stays
-        found = there[place]
-        same = words[0][found] == words[0][rows]
-        for word in words[1:]:
-            same &= word[found] == word[rows]
-        first[rows[same]] = found[same]
-        rows, place = rows[~same], (place[~same] + 1) & (places - 1)
-    firsts = np.flatnonzero(first == every)
-    number = np.empty(len(texts), np.int64)
-    number[firsts] = np.arange(len(firsts))
-    return number[first], firsts
+@lru_cache(maxsize=1024)
+def _inside(number: int, most: int) -> Words:
+    """Return what of a word belongs to a text, by the text's length: 0 to ``most``."""
+    left = np.arange(most + 1) - _WORD_BYTES * number
+    return _MASKS[np.clip(left, 0, _WORD_BYTES)]
+
+
+@lru_cache(maxsize=1024)
+def _ending(number: int, most: int) -> Words:
+    """Return what padding adds to a word, by the text's length."""
+    length = np.arange(most + 1)
+    ends = length // _WORD_BYTES == number
+    return np.where(ends, length, 0).astype(np.uint64) << np.uint64(56)
 
 
 class Lexicon:
@@ -166,7 +149,7 @@ class Lexicon:
 
     def __init__(self, key: bytes, longest: int) -> None:
         """Begin with no text."""
-        self._width = _words(longest)
+        self._width = words_of(longest)
         self.longest = _WORD_BYTES * self._width - 1
         """Bytes of the longest text that may be added."""
         self._factors = _factors(key, self._width)
@@ -187,7 +170,7 @@ class Lexicon:
         """
         if not self._count:
             return np.full(len(texts), _FREE)
-        words = texts.words(self._width)
+        words = [texts.padded(number) for number in range(self._width)]
         slot = self._first_slots(words)
         number = self._slots[slot].astype(np.int64)
         astray = np.flatnonzero((number != _FREE) & ~self._are(number, words))
@@ -208,8 +191,8 @@ class Lexicon:
         crowded = _SLOTS_OF_ONE * self._count > len(self._slots)
         if crowded:
             self._make_room(1 << (_SLOTS_OF_ONE * self._count - 1).bit_length())
-        for entries, word in zip(self._entries, texts.words(self._width), strict=True):
-            entries[first : self._count] = word
+        for number, entries in enumerate(self._entries):
+            entries[first : self._count] = texts.padded(number)
         self._claim(0 if crowded else first)
 
     def _make_room(self, slots: int) -> None:
@@ -228,16 +211,14 @@ class Lexicon:
             without = self._slots[slot] != number
             number, slot = number[without], (slot[without] + 1) & (len(self._slots) - 1)
 
-    def _are(
-        self, number: NDArray[np.int64], words: Sequence[NDArray[np.uint64]]
-    ) -> NDArray[np.bool_]:
+    def _are(self, number: NDArray[np.int64], words: Sequence[Words]) -> NDArray[np.bool_]:
         """Tell which texts are those of some numbers; a number that is free may be any text's."""
         same: NDArray[np.bool_] = self._entries[0].take(number, mode="clip") == words[0]
         for entries, word in zip(self._entries[1:], words[1:], strict=True):
             same &= entries.take(number, mode="clip") == word
         return same
 
-    def _first_slots(self, words: Sequence[NDArray[np.uint64]]) -> NDArray[np.int64]:
+    def _first_slots(self, words: Sequence[Words]) -> NDArray[np.int64]:
         """Return where the search for each text begins."""
         return _begins(words, self._factors, len(self._slots))
 
@@ -249,9 +230,7 @@ def _factors(key: bytes, words: int) -> list[np.uint64]:
     return [factor | np.uint64(1) for factor in np.frombuffer(drawn, "<u8")]
 
 
-def _begins(
-    words: Sequence[NDArray[np.uint64]], factors: Sequence[np.uint64], slots: int
-) -> NDArray[np.int64]:
+def _begins(words: Sequence[Words], factors: Sequence[np.uint64], slots: int) -> NDArray[np.int64]:
     """Return a slot for each text, the same for the same text.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.events.grouping import differs
+from stream.events.grouping import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,8 @@ class Units:
     @staticmethod
     def of(hashes: NDArray[np.uint64]) -> Units:
         """Return the units that rows' hashes, shape (n, 2), stand for."""
-        return _ranked(hashes)
+        number, first = numbered(hashes[:, 0], hashes[:, 1])
+        return Units(number, Roster(hashes[first]))
 
     @staticmethod
     def joined(parts: Sequence[Units]) -> Units:
@@ -74,7 +75,7 @@ class Units:
         rosters = {id(part.roster): part.roster for part in parts}
         if len(rosters) == 1:
             return Units(np.concatenate([part.number for part in parts]), parts[0].roster)
-        met = _ranked(np.concatenate([roster.hashed for roster in rosters.values()]))
+        met = Units.of(np.concatenate([roster.hashed for roster in rosters.values()]))
         starts = np.cumsum([0, *map(len, rosters.values())]).tolist()
         renamed = {
             name: met.number[start : start + len(roster)]
@@ -102,17 +103,3 @@ class Units:
         if used.all():
             return self
         return Units((np.cumsum(used) - 1)[self.number], Roster(self.roster.hashed[used]))
-
-
-def _ranked(hashes: NDArray[np.uint64]) -> Units:
-    """Return the units of some hashes, numbered in their order."""
-    order = np.argsort(hashes[:, 0])
-    low, high = hashes[order, 0], hashes[order, 1]
-    fresh, other = differs(low), differs(high)
-    if bool((other & ~fresh).any()):  # alike in the first word only
-        order = np.lexsort((hashes[:, 1], hashes[:, 0]))
-        low, high = hashes[order, 0], hashes[order, 1]
-        fresh, other = differs(low), differs(high)
-    number = np.empty(len(hashes), np.int64)
-    number[order] = np.cumsum(fresh | other) - 1
-    return Units(number, Roster(hashes[order[fresh | other]]))

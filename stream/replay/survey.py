@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from stream.events.columns import GOOD, Drop, verdict
 from stream.events.decoder import Batcher
@@ -85,10 +84,7 @@ def _read_file(path: Path, tally: Tally) -> None:
             bad = np.flatnonzero(parsed.verdicts == verdict(drop))
             if len(bad):
                 tally.drop(drop.value, len(bad), partial(row_at, stretch, int(bad[0])))
-        good = np.flatnonzero(parsed.verdicts == GOOD)
-        columns = parsed.columns
-        if len(good) < len(parsed.verdicts):
-            columns = tuple(column.take(pa.array(good)) for column in columns)
+        good, columns = np.flatnonzero(parsed.verdicts == GOOD), parsed.good().columns
         times = columns[list(tally.feed.fields).index(tally.feed.time)].to_numpy()
         batch, _ = batcher.admit(columns, offset=stretch.row[good], append_ms=times)
         tally.see(batch, lambda at: row_at(stretch, int(good[at])))  # noqa: B023  # called at once

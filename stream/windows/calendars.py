@@ -16,8 +16,9 @@ Indexes keep their meaning over restarts: window 0 starts at the epoch, or on th
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
     from stream.windows.schedule import Schedule
 
-__all__ = ["Calendar", "FixedCalendar", "LocalCalendar", "duration_words"]
+    Times = NDArray[np.int64]
+
+__all__ = ["Calendar", "FixedCalendar", "LocalCalendar", "MillisecondCalendar", "duration_words"]
 
 _SEARCH_LIMIT_MS: Final = 3653 * DAY_MS
 _MAX_DAYS: Final = 366 * 100
@@ -38,37 +41,76 @@ _MONDAY: Final = -3  # 1969-12-29, the Monday of the epoch's week
 _UNITS: Final = ((DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
 
 
-class Calendar(Protocol):
-    """Numbered windows over time.
+class Calendar(ABC):
+    """Numbered windows over time, of one size and one step from start to start.
 
     Vectorised methods take shape (n,) int64 milliseconds and return shape (n,) int64; times outside
     ``[0, TIME_LIMIT_MS)`` are read as the nearest time inside.
+
+    Attributes:
+        schedule: when windows run; ``None`` for always.
     """
 
-    @property
-    def schedule(self) -> Schedule | None:
-        """When windows run; ``None`` for always."""
-        ...
+    __slots__ = ()
+    schedule: Schedule | None
 
     @property
+    @abstractmethod
     def lengths(self) -> tuple[int, int]:
         """Size and step of a window, both in milliseconds or both in local days."""
-        ...
+
+    @abstractmethod
+    def _start_ms(self, since: int) -> int:
+        """Return the instant so long after the start of window 0, in the unit of lengths."""
+
+    @abstractmethod
+    def _since(self, times: Times) -> Times:
+        """Return how long after the start of window 0 instants are, in the unit of lengths."""
+
+    @abstractmethod
+    def _words(self, length: int) -> str:
+        """Return a length in words."""
+
+    @abstractmethod
+    def first_starting_at(self, time_ms: int) -> int:
+        """Return the smallest index whose window starts at ``time_ms`` or later."""
+
+    @property
+    @abstractmethod
+    def longest_ms(self) -> int:
+        """Length of the longest window."""
+
+    @property
+    @abstractmethod
+    def wait_ms(self) -> int:
+        """Longest time between the ends of two windows that follow each other, schedule aside."""
+
+    @property
+    def _tile(self) -> tuple[int, int]:
+        """Size and step of what lies within the bounds of a window."""
+        return self.lengths
 
     def bounds(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)`` of window ``index``."""
-        ...
+        size, step = self._tile
+        return self._start_ms(index * step), self._start_ms(index * step + size)
 
     def counted(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)`` of all events that window ``index`` counts.
 
         The same as :meth:`bounds`, unless windows are steps of longer ones.
         """
-        ...
+        return self.bounds(index)
 
     def active(self, index: int) -> bool:
-        """Tell whether the window runs: it lies inside one active interval of the schedule."""
-        ...
+        """Tell whether the window runs: it lies inside one active interval of the schedule.
+
+        None runs where a skipped day leaves it empty or makes it start together with the next one.
+        """
+        start_ms, end_ms = self.bounds(index)
+        if start_ms in (end_ms, self.bounds(index + 1)[0]):
+            return False
+        return self.schedule is None or self.schedule.contains(start_ms, end_ms)
 
     def next_active(self, index: int) -> int:
         """Return the smallest active index that is not below ``index``.
@@ -76,112 +118,48 @@ class Calendar(Protocol):
         Raises:
             ConfigError: no window is active within ten years.
         """
-        ...
-
-    def first_starting_at(self, time_ms: int) -> int:
-        """Return the smallest index whose window starts at ``time_ms`` or later."""
-        ...
+        limit_ms = self.bounds(index)[0] + _SEARCH_LIMIT_MS
+        while (bounds := self.bounds(index))[0] <= limit_ms:
+            if self.active(index):
+                return index
+            index += 1
+            if self.schedule is None or self.schedule.contains(*bounds):
+                continue  # an empty window on a skipped day
+            # A window that starts before the schedule next pauses ends after it: look behind.
+            start_ms = self.schedule.next_start(self.schedule.covered_until(*bounds))
+            if start_ms is None:
+                break
+            index = max(index, self.first_starting_at(start_ms))
+        raise ConfigError(
+            f"no window fits into one interval of `active`: {self.describe()}",
+            hint="write longer intervals, or remove `active`",
+        )
 
     def first_opening_at(self, time_ms: int) -> int:
         """Return the smallest such index of which nothing is counted from before ``time_ms``."""
-        ...
+        return self.first_starting_at(time_ms)
 
-    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def containing(self, times: Times) -> tuple[Times, Times]:
         """Return the first and the last window that contain each instant.
 
         Where none does (steps longer than the size), the first is greater than the last.
         """
-        ...
-
-    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
-        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
-        ...
-
-    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the pane of each instant."""
-        ...
-
-    def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the panes that make up window ``index``."""
-        ...
-
-    @property
-    def longest_ms(self) -> int:
-        """Length of the longest window."""
-        ...
-
-    @property
-    def wait_ms(self) -> int:
-        """Longest time between the ends of two windows that follow each other, schedule aside."""
-        ...
-
-    @property
-    def overlap(self) -> int:
-        """Most windows that contain one instant."""
-        ...
-
-    @property
-    def charged(self) -> int:
-        """Most windows whose bounds contain one instant: so many are charged to what lies there."""
-        ...
-
-    def describe(self) -> str:
-        """Return the windows in words."""
-        ...
-
-
-class _Regular:
-    """Windows of one size and step, both in milliseconds or both in local days."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-        schedule: Schedule | None
-
-        def bounds(self, index: int) -> tuple[int, int]: ...
-        def active(self, index: int) -> bool: ...
-        def first_starting_at(self, time_ms: int) -> int: ...
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """Size and step of a window."""
-        raise NotImplementedError
-
-    def _since(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how long after the start of window 0 instants are, in the unit of lengths."""
-        raise NotImplementedError
-
-    def counted(self, index: int) -> tuple[int, int]:
-        """Return the bounds: windows are counted by themselves."""
-        return self.bounds(index)
-
-    def next_active(self, index: int) -> int:
-        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
-        return _next_active(self, index)
-
-    def first_opening_at(self, time_ms: int) -> int:
-        """Return the smallest index whose start is not before ``time_ms``."""
-        return self.first_starting_at(time_ms)
-
-    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first and the last window that contain each instant."""
-        (size, step), since = self.lengths, self._since(_clip(times))
+        (size, step), since = self._tile, self._since(_clip(times))
         last = since // step
         return (last if size == step else (since - size) // step + 1), last
 
-    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
+    def first_open(self, appends: Times, grace_ms: int) -> Times:
         """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
-        size, step = self.lengths
-        index: NDArray[np.int64] = (self._since(_clip(appends) - grace_ms) - size) // step + 1
-        return index
+        size, step = self._tile
+        return (self._since(_clip(appends) - grace_ms) - size) // step + 1
 
-    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+    def panes(self, times: Times) -> Times:
         """Return the pane of each instant."""
-        return self._since(_clip(times)) // math.gcd(*self.lengths)
+        return self._since(_clip(times)) // math.gcd(*self._tile)
 
     def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the window's panes."""
-        size, step = self.lengths
+        """Return ``[first, end)`` of the panes that make up window ``index``."""
+        size, step = self._tile
         pane = math.gcd(size, step)
         first = index * (step // pane)
         return first, first + size // pane
@@ -194,25 +172,63 @@ class _Regular:
 
     @property
     def charged(self) -> int:
-        """The same."""
-        return self.overlap
+        """Most windows whose bounds contain one instant: so many are charged to what lies there."""
+        size, step = self._tile
+        return -(-size // step)
 
     def describe(self) -> str:
         """Return the windows in words."""
-        size, step = map(self._words, self.lengths)
-        words = f"tumbling windows of {size}"
-        if size != step:
-            words = f"hopping windows of {size} every {step}"
+        words = self._described(*map(self._words, self.lengths))
         return words if self.schedule is None else f"{words}, active {self.schedule.describe()}"
 
+    def _described(self, size: str, step: str) -> str:
+        """Return the windows in words, without their schedule."""
+        return (
+            f"tumbling windows of {size}"
+            if size == step
+            else f"hopping windows of {size} every {step}"
+        )
+
+
+class MillisecondCalendar(Calendar):
+    """Windows of a fixed length, aligned to the Unix epoch."""
+
+    __slots__ = ()
+    size_ms: int
+    step_ms: int
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Size and step in milliseconds."""
+        return self.size_ms, self.step_ms
+
+    def first_starting_at(self, time_ms: int) -> int:
+        """Return the smallest index whose bounds do not start before ``time_ms``."""
+        return -(-time_ms // self.step_ms)
+
+    @property
+    def longest_ms(self) -> int:
+        """Length of every window."""
+        return self.size_ms
+
+    @property
+    def wait_ms(self) -> int:
+        """Time between the ends of windows."""
+        return self.step_ms
+
+    def _start_ms(self, since: int) -> int:
+        return since
+
+    def _since(self, times: Times) -> Times:
+        return times
+
     def _words(self, length: int) -> str:
-        """Return a length in words."""
-        raise NotImplementedError
+        return duration_words(length)
 
 
 @dataclass(frozen=True, slots=True)
-class FixedCalendar(_Regular):
-    """Windows of a fixed length, aligned to the Unix epoch.
+class FixedCalendar(MillisecondCalendar):
+    """Windows of a fixed length, each by itself.
 
     Args:
         size_ms: length of a window, 1 or more.
@@ -232,49 +248,10 @@ class FixedCalendar(_Regular):
         if not (0 < self.size_ms <= TIME_LIMIT_MS and 0 < self.step_ms <= TIME_LIMIT_MS):
             raise ValueError("a window's size and step are at least 1 ms and below 8,000 years")
 
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """Size and step in milliseconds."""
-        return self.size_ms, self.step_ms
-
-    def bounds(self, index: int) -> tuple[int, int]:
-        """Return ``[start_ms, end_ms)``."""
-        start_ms = index * self.step_ms
-        return start_ms, start_ms + self.size_ms
-
-    def active(self, index: int) -> bool:
-        """Tell whether the window lies inside one active interval of the schedule."""
-        return self.schedule is None or self.schedule.contains(*self.bounds(index))
-
-    def first_starting_at(self, time_ms: int) -> int:
-        """Return the smallest index whose start is not before ``time_ms``."""
-        return -(-time_ms // self.step_ms)
-
-    @property
-    def longest_ms(self) -> int:
-        """Length of every window."""
-        return self.size_ms
-
-    @property
-    def wait_ms(self) -> int:
-        """Time between the ends of windows."""
-        return self.step_ms
-
-    def _since(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the instants: window 0 starts at the epoch."""
-        return times
-
-    def _words(self, length: int) -> str:
-        """Return milliseconds in words."""
-        return duration_words(length)
-
 
 @dataclass(frozen=True, slots=True)
-class LocalCalendar(_Regular):
+class LocalCalendar(Calendar):
     """Windows of whole local days; whole weeks start on Mondays.
-
-    A window is never active where a skipped day leaves it empty or makes it start together with
-    the next one.
 
     Args:
         size_days: days in a window, 1 or more.
@@ -302,19 +279,6 @@ class LocalCalendar(_Regular):
         """Size and step in days."""
         return self.size_days, self.step_days
 
-    def bounds(self, index: int) -> tuple[int, int]:
-        """Return ``[start_ms, end_ms)``."""
-        day = self._first_day + index * self.step_days
-        table = self._midnights
-        return table.start_ms(day), table.start_ms(day + self.size_days)
-
-    def active(self, index: int) -> bool:
-        """Tell whether the window exists and lies inside one active interval of the schedule."""
-        start_ms, end_ms = self.bounds(index)
-        if start_ms in (end_ms, self.bounds(index + 1)[0]):
-            return False
-        return self.schedule is None or self.schedule.contains(start_ms, end_ms)
-
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
         day = self._midnights.day(time_ms - 1) + 1 - self._first_day
@@ -340,12 +304,13 @@ class LocalCalendar(_Regular):
         """The local day on which window 0 starts."""
         return 0 if any(days % _WEEK_DAYS for days in self.lengths) else _MONDAY
 
-    def _since(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the days since window 0 of each instant."""
+    def _start_ms(self, since: int) -> int:
+        return self._midnights.start_ms(self._first_day + since)
+
+    def _since(self, times: Times) -> Times:
         return self._midnights.day_of(times) - self._first_day
 
     def _words(self, length: int) -> str:
-        """Return days in words."""
         return f"{_plural(length, 'day')} in {self.timezone}"
 
 
@@ -353,28 +318,6 @@ def _clip(times: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return times moved into the valid range."""
     clipped: NDArray[np.int64] = np.minimum(np.maximum(times, 0), TIME_LIMIT_MS - 1)
     return clipped
-
-
-def _next_active(calendar: _Regular, index: int) -> int:
-    """Return the smallest active index >= ``index``, skipping what the schedule leaves out."""
-    schedule = calendar.schedule
-    limit_ms = calendar.bounds(index)[0] + _SEARCH_LIMIT_MS
-    while (bounds := calendar.bounds(index))[0] <= limit_ms:
-        if calendar.active(index):
-            return index
-        index += 1
-        if schedule is None or schedule.contains(*bounds):
-            continue  # an empty window on a skipped day
-        # A window that starts before the schedule next pauses ends after it: look behind the pause.
-        pause_ms = schedule.covered_until(*bounds)
-        start_ms = schedule.next_start(pause_ms)
-        if start_ms is None:
-            break
-        index = max(index, calendar.first_starting_at(start_ms))
-    raise ConfigError(
-        f"no window fits into one interval of `active`: {calendar.describe()}",
-        hint="write longer intervals, or remove `active`",
-    )
 
 
 def duration_words(length_ms: int) -> str:

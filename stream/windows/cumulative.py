@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stream.windows.calendars import FixedCalendar, duration_words
+from stream.windows.calendars import FixedCalendar, MillisecondCalendar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +33,8 @@ __all__ = ["CumulativeCalendar", "looks_of", "whole_windows"]
 
 
 @dataclass(frozen=True, slots=True)
-class CumulativeCalendar:
-    """Steps of tumbling windows of a fixed length, aligned to the Unix epoch.
+class CumulativeCalendar(MillisecondCalendar):
+    """Steps of tumbling windows of a fixed length.
 
     Args:
         size_ms: length of a window.
@@ -53,12 +53,7 @@ class CumulativeCalendar:
         """Refuse steps that leave a rest of the window."""
         if self.step_ms < 1 or self.size_ms % self.step_ms:
             raise ValueError("a step divides its window")
-        _ = self.windows, self._tiles
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """Length of a window and of a step, in milliseconds."""
-        return self.size_ms, self.step_ms
+        _ = self.windows
 
     @property
     def steps(self) -> int:
@@ -70,9 +65,10 @@ class CumulativeCalendar:
         """The windows themselves."""
         return FixedCalendar(self.size_ms, self.size_ms, self.schedule)
 
-    def bounds(self, index: int) -> tuple[int, int]:
-        """Return ``[start_ms, end_ms)`` of what step ``index`` adds."""
-        return self._tiles.bounds(index)
+    @property
+    def _tile(self) -> tuple[int, int]:
+        """A step, by what it adds."""
+        return self.step_ms, self.step_ms
 
     def counted(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)`` of all that step ``index`` counts."""
@@ -92,61 +88,21 @@ class CumulativeCalendar:
             return index
         return self.windows.next_active(index // self.steps + 1) * self.steps
 
-    def first_starting_at(self, time_ms: int) -> int:
-        """Return the smallest index whose bounds do not start before ``time_ms``."""
-        return self._tiles.first_starting_at(time_ms)
-
     def first_opening_at(self, time_ms: int) -> int:
         """Return the first step of the first window that does not start before ``time_ms``."""
         return self.windows.first_starting_at(time_ms) * self.steps
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last step that count each instant."""
-        first, _ = self._tiles.containing(times)
+        first = self.panes(times)
         return first, first - first % self.steps + (self.steps - 1)
 
-    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
-        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
-        return self._tiles.first_open(appends, grace_ms)
-
-    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the pane of each instant: the step that adds it."""
-        return self._tiles.panes(times)
-
     def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the panes that step ``index`` counts."""
+        """Return ``[first, end)`` of the panes that step ``index`` counts: steps as they add."""
         return index - index % self.steps, index + 1
 
-    @property
-    def longest_ms(self) -> int:
-        """Length of every window."""
-        return self.size_ms
-
-    @property
-    def wait_ms(self) -> int:
-        """Time between the ends of steps."""
-        return self.step_ms
-
-    @property
-    def overlap(self) -> int:
-        """Most steps that count one instant."""
-        return self.steps
-
-    @property
-    def charged(self) -> int:
-        """1: an event is charged once, for all the steps that count it."""
-        return 1
-
-    def describe(self) -> str:
-        """Return the windows in words."""
-        size, step = duration_words(self.size_ms), duration_words(self.step_ms)
-        words = f"cumulative windows of {size}, looked at every {step}"
-        return words if self.schedule is None else f"{words}, active {self.schedule.describe()}"
-
-    @property
-    def _tiles(self) -> FixedCalendar:
-        """The steps, each by what it adds."""
-        return FixedCalendar(self.step_ms, self.step_ms)
+    def _described(self, size: str, step: str) -> str:
+        return f"cumulative windows of {size}, looked at every {step}"
 
 
 def whole_windows(calendar: Calendar) -> Calendar:

@@ -35,15 +35,14 @@ _MINUTE_MS: Final = 60_000
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock reading; the zone is added later
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_DAY: Final = (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH_UTC).days
-_LAST_DAY: Final = (datetime(9999, 12, 28, tzinfo=UTC) - _EPOCH_UTC).days
 _BLOCK_BITS: Final = 10
 _BLOCK_DAYS: Final = 1 << _BLOCK_BITS
-_TABLE_DAYS: Final = 16_384
+_FIRST_DAY: Final = -36 * _BLOCK_DAYS  # in 1869: before the first day of any window
+_LAST_DAY: Final = 2864 * _BLOCK_DAYS - 1  # in 9999
 
 
 class Midnights:
-    """The starts of all local days of one time zone, computed once and kept.
+    """The starts of all local days of one time zone, computed a block at a time and kept.
 
     Days are numbered from the local 1970-01-01. Use ``midnights``, which shares instances.
 
@@ -54,12 +53,26 @@ class Midnights:
     def __init__(self, zone: ZoneInfo) -> None:
         """Start with no day computed."""
         self._zone = zone
-        self._blocks: dict[int, NDArray[np.int64]] = {}
+        days = _LAST_DAY + 1 - _FIRST_DAY
+        self._starts = np.zeros(days, np.int64)  # takes memory where something is written
+        self._known = np.zeros(days >> _BLOCK_BITS, np.bool_)
 
     def start_ms(self, day: int) -> int:
         """Return the first instant of local day ``day``."""
-        block, at = divmod(day, _BLOCK_DAYS)
-        return int(self._block(block)[at])
+        return utc_ms(self._zone, day)
+
+    def starts(self, days: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the first instant of each of some local days, shape (n,)."""
+        near = np.clip(days, _FIRST_DAY, _LAST_DAY)
+        at = near - _FIRST_DAY
+        block = at >> _BLOCK_BITS
+        for new in np.unique(block[~self._known[block]]).tolist():
+            first = new << _BLOCK_BITS
+            self._starts[first : first + _BLOCK_DAYS] = _block_starts(
+                self._zone, _FIRST_DAY + first
+            )
+            self._known[new] = True
+        return self._starts[at] + (days - near) * DAY_MS
 
     def day(self, time_ms: int) -> int:
         """Return the local day that contains one instant."""
@@ -74,49 +87,24 @@ class Midnights:
         Args:
             times: shape (n,), milliseconds, anywhere within +-2**60.
         """
-        if not len(times):
-            return np.zeros(0, np.int64)
         # No zone is as far as a day from UTC, so the local date is within one day of the UTC date.
-        first, last = int(times.min()) // DAY_MS - 1, int(times.max()) // DAY_MS + 1
-        if last - first <= _TABLE_DAYS:
-            return self._search(times, first, last)
-        days = np.empty(len(times), np.int64)
-        order = np.argsort(times, kind="stable")
-        ordered = times[order]
-        blocks = (ordered // DAY_MS) >> _BLOCK_BITS
-        cuts = np.flatnonzero(np.diff(blocks)) + 1
-        for part, where in zip(np.split(ordered, cuts), np.split(order, cuts), strict=True):
-            near = int(part[0]) // DAY_MS - 1, int(part[-1]) // DAY_MS + 1
-            days[where] = self._search(part, *near)
-        return days
+        if len(times):
+            first, last = int(times.min()) // DAY_MS - 1, int(times.max()) // DAY_MS + 1
+            if last - first < _BLOCK_DAYS:
+                starts = self.starts(np.arange(first, last + 1))
+                return np.searchsorted(starts, times, side="right") + (first - 1)
+        day = times // DAY_MS + 1
+        for _ in range(2):
+            day -= self.starts(day) > times
+        return day
 
     def longest_ms(self, days: int) -> int:
         """Return the length of the longest run of ``days`` days from 1970 to 2100.
 
         Later years repeat the last rule of the zone.
         """
-        span = 131 * 366 + days
-        starts = self._table(0, span)
+        starts = self.starts(np.arange(131 * 366 + days + 1))
         return int((starts[days:] - starts[:-days]).max())
-
-    def _search(self, times: NDArray[np.int64], first: int, last: int) -> NDArray[np.int64]:
-        """Return the days of instants that are known to lie in days ``first`` to ``last``."""
-        return np.searchsorted(self._table(first, last), times, side="right") + (first - 1)
-
-    def _table(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return the starts of the days ``first`` to ``last`` inclusive."""
-        low, high = first >> _BLOCK_BITS, last >> _BLOCK_BITS
-        table = np.concatenate([self._block(block) for block in range(low, high + 1)])
-        offset = low << _BLOCK_BITS
-        return table[first - offset : last + 1 - offset]
-
-    def _block(self, block: int) -> NDArray[np.int64]:
-        """Return the starts of ``_BLOCK_DAYS`` days, from the cache where they are there."""
-        starts = self._blocks.get(block)
-        if starts is None:
-            starts = _block_starts(self._zone, block * _BLOCK_DAYS)
-            self._blocks[block] = starts
-        return starts
 
 
 @lru_cache(maxsize=64)
@@ -141,6 +129,7 @@ def midnights(timezone: str) -> Midnights:
     return Midnights(load_zone(timezone))
 
 
+@lru_cache(maxsize=1 << 16)
 def utc_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
     """Return the first instant at which the local clock reads a time of day, or has passed it.
 
@@ -162,9 +151,6 @@ def utc_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
 
 def _block_starts(zone: ZoneInfo, first: int) -> NDArray[np.int64]:
     """Return the starts of ``_BLOCK_DAYS`` days, ``utc_ms`` of each."""
-    days = range(first, first + _BLOCK_DAYS)
-    if days[0] < _FIRST_DAY or days[-1] >= _LAST_DAY:
-        return np.array([utc_ms(zone, day) for day in days], np.int64)
     offsets: list[int] = []
     midnight = (_EPOCH + timedelta(days=first)).replace(tzinfo=zone)
     for _ in range(_BLOCK_DAYS + 1):
@@ -173,7 +159,7 @@ def _block_starts(zone: ZoneInfo, first: int) -> NDArray[np.int64]:
     starts = np.arange(first, first + _BLOCK_DAYS, dtype=np.int64) * DAY_MS - offsets[:-1]
     # A midnight can only be skipped where the clock stands elsewhere a day later.
     for at in np.flatnonzero(np.diff(offsets)).tolist():
-        starts[at] = utc_ms(zone, days[at])
+        starts[at] = utc_ms(zone, first + at)
     return starts
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from stream.events.hashing import ByteStrings
+    from stream.events.texts import Texts
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
@@ -77,10 +77,19 @@ def a_reader(
     return reader
 
 
-def a_decoder(codec: Codec, *, partition: int = 0, partitions: int = 1, **changes: Any) -> Decoder:
+class AtOnce(Decoder):
+    """Decodes records that are known to be small."""
+
+    def decode(self, records: Sequence[Record]) -> tuple[Batch, Mapping[str, int]]:
+        """Return all of their rows as one batch, and what was dropped."""
+        (decoded,) = self.batches(records)
+        return decoded
+
+
+def a_decoder(codec: Codec, *, partition: int = 0, partitions: int = 1, **changes: Any) -> AtOnce:
     """A decoder of that feed."""
     feed = a_feed(codec, **changes)
-    return Decoder(feed, partition=partition, partitions=partitions, hash_key=HASH_KEY)
+    return AtOnce(feed, partition=partition, partitions=partitions, hash_key=HASH_KEY)
 
 
 def at(offset: int, value: bytes | None, *, log_append: bool = True) -> Record:
@@ -134,9 +143,9 @@ def hashings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     call = KeyedHash.__call__
 
-    def counted(self: KeyedHash, strings: ByteStrings) -> Any:
-        sizes.append(len(strings))
-        return call(self, strings)
+    def counted(self: KeyedHash, texts: Texts) -> Any:
+        sizes.append(len(texts))
+        return call(self, texts)
 
     monkeypatch.setattr(KeyedHash, "__call__", counted)
     return sizes

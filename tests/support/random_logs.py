@@ -16,8 +16,8 @@ from stream.config.loading import load
 from stream.events.codings import coding_of
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Codec, Partitioner
-from tests.support.byte_strings import byte_strings
 from tests.support.decoding import ipc
+from tests.support.texts import texts_of
 
 if TYPE_CHECKING:
     import random
@@ -249,7 +249,7 @@ def wrong_types(codec: Codec, event: Event) -> Iterator[bytes]:
 @cache
 def home(person: bytes, partitions: int) -> int:
     """Return the partition of a person."""
-    strings = byte_strings([person])
+    strings = texts_of([person])
     return int(partitions_of(strings, Partitioner.MURMUR2, partitions)[0])
 
 

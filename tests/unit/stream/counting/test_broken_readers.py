@@ -42,7 +42,8 @@ class DropsBatches(PartitionReader):
     def read(self, records: Sequence[Record]) -> None:
         """Leave out messages that are not good throughout."""
         for record in records:
-            drops = self._decoders[self.layouts.newest].decode([record])[1]
+            decoder = self._decoders[self.layouts.newest]
+            drops = any(drops for _, drops in decoder.batches([record]))
             super().read([] if drops else [record])
 
 

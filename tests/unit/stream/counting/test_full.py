@@ -55,7 +55,7 @@ def test_leaving_out_what_is_full_changes_nothing(
 
     Whether both have the same roster, which has grown, or each its own.
     """
-    deduplicate, dense = ways
+    deduplicate, crowded = ways
     rng = np.random.default_rng(seed)
     rules = Bounds(per_user, tuple(distinct), deduplicate, *rng.integers(1, 4, 2).tolist())
     units = {"own": Units.of, "met": Met()}
@@ -63,8 +63,8 @@ def test_leaving_out_what_is_full_changes_nothing(
     first = random_rows(rng, sizes[0], rules, start=0, units=units[rosters[0]])
     kept = rules.compact(first)
     with pytest.MonkeyPatch.context() as patch:
-        if not dense:
-            patch.setattr(full_places, "_DENSE_PLACES", 0)
+        if crowded:
+            patch.setattr(full_places, "_SLOTS_OF_ONE", 1)
         full = Full(kept, rules.caps, CELLS)
         later, still_later = (
             random_rows(rng, size, rules, start=start, units=units[rosters[1]])
@@ -77,10 +77,7 @@ def test_leaving_out_what_is_full_changes_nothing(
     assert bounded.counts.tolist() == whole.counts.tolist()
 
 
-@pytest.mark.parametrize("places", [64, 0])
-def test_whoever_is_in_a_cell_already_does_not_come_in_again(
-    monkeypatch: pytest.MonkeyPatch, places: int
-) -> None:
+def test_whoever_is_in_a_cell_already_does_not_come_in_again() -> None:
     """One event each is let through where nobody was, and where nobody is known.
 
     ::
@@ -89,17 +86,15 @@ def test_whoever_is_in_a_cell_already_does_not_come_in_again(
         later    P in 0, Q in 1, Q in 0, R in 0
         through          ^               ^
     """
-    monkeypatch.setattr(full_places, "_DENSE_PLACES", places)
     rules = Bounds(True, (True,), False, 2, 1)
-    people = np.array([[1, 5], [1, 6], [2, 5]], np.uint64)
+    people = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64))
 
     def rows(unit: list[int], cell: list[int]) -> Contributions:
         size = len(unit)
         ones = np.ones((1, size), np.int64)
         zeros = np.zeros(size, np.int64)
-        numbers = Units(np.array(unit), Roster(people))
+        numbers = Units(np.array(unit), people)
         return Contributions(np.arange(size), zeros, numbers, np.array(cell), ones, ones > 0, None)
 
     table = Full(rows([0, 0, 2], [0, 1, 0]), rules.caps, CELLS)
-    for _ in range(2):  # the second time its people are remembered
-        assert table.narrowed(rows([0, 2, 2, 1], [0, 1, 0, 0])).sequence.tolist() == [1, 3]
+    assert table.narrowed(rows([0, 2, 2, 1], [0, 1, 0, 0])).sequence.tolist() == [1, 3]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream.events import arrow_events, arrow_frames, decoder
+from stream.events import arrow_events, arrow_frames, codings
 from stream.events.columns import MAX_STRING_BYTES
 from stream.model.feeds import Codec
 from stream.windows.instants import TIME_END_MS
@@ -392,8 +392,8 @@ def test_small_messages_unfold_in_bounded_memory(
 ) -> None:
     """Every row of a message that spells out to many times its size is judged by itself."""
     monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 1 << 10)
-    assert decoder._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
-    monkeypatch.setattr(decoder, "_PIECE_BYTES", 1 << 21)
+    assert codings._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
+    monkeypatch.setattr(codings, "_PIECE_BYTES", 1 << 21)
     rows = 20_000
     times = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array([NOON_MS]))
     message = ipc({"person": repeated("x" * length, rows, encoding), "ts": times})

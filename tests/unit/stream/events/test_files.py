@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream.events.decoder import Decoder, Record
+from stream.events.decoder import Record
 from stream.events.files import EventFiles
 from stream.model.feeds import Codec, Field
-from tests.support.decoding import KINDS, a_feed, laid_out
+from tests.support.decoding import KINDS, AtOnce, a_feed, laid_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +91,7 @@ def test_batches_are_those_of_the_codecs(tmp_path: Path) -> None:
     replay = EventFiles(FEED, [write(tmp_path / "sales.jsonl", rows)])
     lines = enumerate(json.dumps(row).encode() for row in rows)
     records = [Record(at, at, log_append=True, value=line) for at, line in lines]
-    decoder = Decoder(FEED, partition=0, partitions=1, hash_key=KEY)
+    decoder = AtOnce(FEED, partition=0, partitions=1, hash_key=KEY)
     decoded, _ = decoder.decode(records)
     (batch,) = replay.batches(hash_key=KEY)
     assert batch.rows.schema == decoded.rows.schema
@@ -109,6 +109,7 @@ CSV_LINES = [
     "ann,soon,,,",
     "ann,1,cheap,,",
     "ann,1,nan,,",
+    "ann,1,inf,,",
     "ann,1,1e999,,",
     "ann,1,,1.5,",
     "ann,1,,9223372036854775808,",
@@ -123,7 +124,7 @@ CSV_LINES = [
 CSV_REASONS = {
     "missing_field": 2,
     "bad_time": 1,
-    "wrong_type": 6,
+    "wrong_type": 7,
     "not_finite": 2,
     "undecodable": 3,
     "too_long": 1,

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream.events import hashing
-from stream.events.hashing import ByteStrings, KeyedHash
-from tests.support.byte_strings import byte_strings
+from stream.events.hashing import KeyedHash
+from stream.events.texts import Texts
+from tests.support.texts import texts_of
 
 WORD = (1 << 64) - 1
 KEY = bytes(range(32))
@@ -58,7 +59,7 @@ def keyed(k0: int, k1: int) -> KeyedHash:
 def test_published_vectors() -> None:
     """The reference implementation's first two 128-bit vectors come out."""
     k0, k1 = (int.from_bytes(KEY[at : at + 8], "little") for at in (0, 8))
-    hashed = keyed(k0, k1)(byte_strings([b"", b"\x00"]))
+    hashed = keyed(k0, k1)(texts_of([b"", b"\x00"]))
     assert hashed[0].tobytes().hex() == "a3817f04ba25a8e66df67214c7550293"
     assert hashed[1].tobytes().hex() == "da87c1d86b99af44347659119b22fc45"
 
@@ -81,14 +82,14 @@ def test_columns_agree_with_one_string_at_a_time(
     column = pa.array(values, pa.binary())[start:]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hashing, "_CHUNK", chunk)
-        hashed = keyed(k0, k1)(ByteStrings.from_arrow(column))
+        hashed = keyed(k0, k1)(Texts.of(column))
     alone = [scalar_siphash(value, k0, k1) for value in column.to_pylist()]
     assert [row.tobytes() for row in hashed] == alone
 
 
 def test_key_and_purpose_separate_hashes() -> None:
     """Another key or another purpose gives unrelated hashes."""
-    strings = byte_strings([b"alice"])
+    strings = texts_of([b"alice"])
     hashes = {
         KeyedHash(key, purpose=purpose)(strings).tobytes()
         for key in (KEY, bytes(32))

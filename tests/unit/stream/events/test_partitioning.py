@@ -12,7 +12,7 @@ from kafka.partitioner.default import murmur2 as kafka_murmur2
 
 from stream.events.partitioning import murmur2, partitions_of
 from stream.model.feeds import Partitioner
-from tests.support.byte_strings import byte_strings
+from tests.support.texts import texts_of
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 
@@ -30,14 +30,14 @@ KEYS = st.lists(st.binary(max_size=70), max_size=40)
 )
 def test_vectors_of_the_java_client(key: bytes, hashed: int) -> None:
     """The Java client's own test vectors come out, as signed 32-bit numbers."""
-    assert murmur2(byte_strings([key])).view(np.int32).tolist() == [hashed]
+    assert murmur2(texts_of([key])).view(np.int32).tolist() == [hashed]
 
 
 @settings(max_examples=100)
 @given(KEYS, st.integers(1, 1000))
 def test_partitions(keys: list[bytes], partitions: int) -> None:
     """``toPositive`` clears the sign bit; crc32 is taken as unsigned, as librdkafka does."""
-    strings = byte_strings(keys)
+    strings = texts_of(keys)
     by_murmur = partitions_of(strings, Partitioner.MURMUR2, partitions)
     by_crc = partitions_of(strings, Partitioner.CRC32, partitions)
     assert by_murmur.tolist() == [(kafka_murmur2(k) & 0x7FFFFFFF) % partitions for k in keys]
@@ -47,6 +47,6 @@ def test_partitions(keys: list[bytes], partitions: int) -> None:
 def test_taking_the_absolute_value_is_caught() -> None:
     """``abs`` in place of ``toPositive``, a classic mistake, sends some key elsewhere."""
     keys = [f"person-{number}".encode() for number in range(50)]
-    wrong = np.abs(murmur2(byte_strings(keys)).view(np.int32).astype(np.int64)) % 4
-    right = partitions_of(byte_strings(keys), Partitioner.MURMUR2, 4)
+    wrong = np.abs(murmur2(texts_of(keys)).view(np.int32).astype(np.int64)) % 4
+    right = partitions_of(texts_of(keys), Partitioner.MURMUR2, 4)
     assert (wrong != right).any()

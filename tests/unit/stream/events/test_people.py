@@ -13,8 +13,8 @@ from stream.events.hashing import KeyedHash
 from stream.events.partitioning import partitions_of
 from stream.events.people import People
 from stream.model.feeds import Partitioner
-from tests.support.byte_strings import byte_strings
 from tests.support.decoding import hashings
+from tests.support.texts import texts_of
 
 KEY = bytes(range(32))
 PARTITIONS = 3
@@ -36,7 +36,7 @@ def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) 
         given_out = []
         for batch in batches:
             units, homes = met.units(pa.array(batch, pa.string()))
-            strings = byte_strings([name.encode() for name in batch])
+            strings = texts_of([name.encode() for name in batch])
             hashed = KeyedHash(KEY, purpose=b"tocsin.unit")(strings)
             assert units.hashes().tolist() == hashed.tolist()
             routed = partitions_of(strings, Partitioner.MURMUR2, PARTITIONS)

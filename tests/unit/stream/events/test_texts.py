@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream.events import texts as module
-from stream.events.texts import SHORT_BYTES, Lexicon, Texts, distinct
+from stream.events.texts import SHORT_BYTES, Lexicon, Texts, words_of
+from tests.support.texts import texts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,22 +29,15 @@ ANY = st.lists(
 EVEN = st.lists(st.binary(min_size=9, max_size=9))
 
 
-def texts(values: list[bytes]) -> Texts:
-    """A column of some texts."""
-    return Texts.of(pa.array(values, pa.binary()))
-
-
-@given(ANY | EVEN, st.integers(0, 3), st.integers(1, 64))
-def test_different_texts_are_told_apart(values: list[bytes], start: int, places: int) -> None:
-    """Of any length, with zeros at their ends, in slices of a column, and in however few places."""
+@given(ANY | EVEN, st.integers(0, 3))
+def test_different_texts_are_told_apart(values: list[bytes], start: int) -> None:
+    """By their words: of any length, with zeros at their ends, in slices of a column."""
     column = pa.array(values, pa.binary())[start:]
-    begins = module._begins
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_begins", lambda *args: begins(*args) % places)
-        number, first = distinct(Texts.of(column), KEY)
-    met = column.to_pylist()
-    assert [met[at] for at in first[number]] == met
-    assert first.tolist() == sorted(met.index(text) for text in set(met))
+    found = Texts.of(column)
+    words = [found.padded(at).tolist() for at in range(words_of(SHORT_BYTES))]
+    met = list(zip(zip(*words, strict=True), column.to_pylist(), strict=True))
+    different = set(column.to_pylist())
+    assert len({word for word, _ in met}) == len(set(met)) == len(different)
 
 
 @given(st.lists(ANY | EVEN, max_size=5), ANY | EVEN, st.booleans(), st.sampled_from([8, 1 << 10]))
@@ -62,11 +56,11 @@ def test_a_lexicon_is_a_dictionary(
     known: dict[bytes, int] = {}
     for values in added:
         new = list(dict.fromkeys(value for value in values if value not in known))
-        lexicon.add(texts(new))
+        lexicon.add(texts_of(new))
         known |= {value: len(known) + at for at, value in enumerate(new)}
     every = [*asked, *known]
     assert len(lexicon) == len(known)
-    assert lexicon.find(texts(every)).tolist() == [known.get(value, -1) for value in every]
+    assert lexicon.find(texts_of(every)).tolist() == [known.get(value, -1) for value in every]
 
 
 @pytest.mark.parametrize("size", [7, 8, 39])
@@ -74,17 +68,17 @@ def test_what_is_too_long_is_not_found(size: int) -> None:
     """A longer text whose first words are those of a known one is another text."""
     lexicon = Lexicon(KEY, size)
     known = b"x" * size
-    lexicon.add(texts([known]))
+    lexicon.add(texts_of([known]))
     longer = [known + bytes([size]), known + b"\0", known + b"y" * 2_000]
-    assert lexicon.find(texts([*longer, known])).tolist() == [-1, -1, -1, 0]
+    assert lexicon.find(texts_of([*longer, known])).tolist() == [-1, -1, -1, 0]
 
 
 def test_where_searching_begins_depends_on_the_key() -> None:
     """Whoever does not have the key cannot choose texts that crowd a place."""
-    names = texts([f"person-{number:06d}".encode() for number in range(1_000)])
+    names = texts_of([f"person-{number:06d}".encode() for number in range(1_000)])
 
     def begins(key: bytes) -> NDArray[np.int64]:
-        return Lexicon(key, 13)._first_slots(names.words(2))
+        return Lexicon(key, 13)._first_slots([names.padded(at) for at in range(2)])
 
     assert np.count_nonzero(begins(KEY) == begins(bytes(32))) < 50
     assert len(set(begins(KEY).tolist())) > 500
