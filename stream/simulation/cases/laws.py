@@ -16,7 +16,7 @@ from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, run_of, severity_chances
 from stream.model.references import around
 from stream.planning.detection import why_not
-from stream.simulation.results import Rate
+from stream.simulation.results import interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,8 +136,7 @@ class WindowLaw:
             reached = found.fired if found.reached is None else found.reached
             fired += reached[cells] > levels
         return [
-            Bounds(*Rate(count, draws).interval_at(CONFIDENCE), draws, count)
-            for count in fired.tolist()
+            Bounds(*interval(count, draws, CONFIDENCE), draws, count) for count in fired.tolist()
         ]
 
     def _operator(self, references: NDArray[np.int64] | None) -> Operator:
