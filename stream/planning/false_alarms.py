@@ -19,8 +19,8 @@ from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.detection import whole
 from stream.planning.occupancy import ActiveWindows
-from stream.planning.series import WEEK_MS
 from stream.windows.cumulative import whole_windows
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FalseAlarms", "false_alarms", "windows_in_a_week"]
 
+_WEEK_MS: Final = 7 * DAY_MS
 _WEEKS: Final = 54
 _COUNTS: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS})
 _MOST_GROUPS: Final = 2_000
@@ -110,7 +111,7 @@ def windows_in_a_week(calendar: Calendar) -> int:
     Windows that are evaluated in steps are one each.
     """
     calendar = whole_windows(calendar)
-    edges = [REFERENCE_MS + week * WEEK_MS for week in range(_WEEKS)]
+    edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())

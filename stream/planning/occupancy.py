@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
 
-__all__ = ["ActiveWindows", "active_spans", "run_breaks"]
+__all__ = ["ActiveWindows", "active_spans", "first_ending_after", "run_breaks"]
 
 _BLOCK_MS = 28 * 86_400_000
 _MOST_EDGES = 1_000_000
@@ -65,10 +65,6 @@ class ActiveWindows:
             bounds(end - 1)[1] - bounds(first)[0]
             for first, end in zip(self._first.tolist(), self._end.tolist(), strict=True)
         )
-
-    def first_ending_after(self, time_ms: int) -> int:
-        """Return the number of the first window, active or not, that ends after an instant."""
-        return int(self._calendar.first_open(np.array([time_ms], np.int64), 0)[0])
 
     def before(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many active windows of the span have a lower number.
@@ -148,6 +144,11 @@ class ActiveWindows:
         first = self._calendar.containing(starts_ms)[0]
         last = self._calendar.containing(ends_ms - 1)[1]
         return first, np.maximum(first, last + 1)
+
+
+def first_ending_after(calendar: Calendar, time_ms: int) -> int:
+    """Return the number of the first window, active or not, that ends after an instant."""
+    return int(calendar.first_open(np.array([time_ms], np.int64), 0)[0])
 
 
 def run_breaks(

@@ -15,7 +15,7 @@ from operators.registry import DEFAULT, price
 from stream.decisions.mechanisms import run_of
 from stream.model.alarms import cells_per_unit
 from stream.planning.budget import periods_of
-from stream.planning.occupancy import ActiveWindows
+from stream.planning.occupancy import ActiveWindows, first_ending_after
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -118,4 +118,4 @@ def _most_windows(alarm: Alarm, budget: Budget) -> int | None:
     from_ms, until_ms = alarm.feed.history
     windows = ActiveWindows(alarm.calendar, from_ms, until_ms)
     first = alarm.calendar.first_starting_at(from_ms)
-    return windows.between(first, windows.first_ending_after(until_ms))
+    return windows.between(first, first_ending_after(alarm.calendar, until_ms))

@@ -24,7 +24,8 @@ from operators.registry import create
 from operators.single.batched import decide_many
 from operators.single.held import decide_asked
 from stream.decisions.mechanisms import as_charged, panes_of, run_of
-from stream.simulation.budgets import Asking, Budgets, in_order, keys_at, unlimited
+from stream.planning.budget import budget_plan
+from stream.simulation.budgets import Asking, Budgets, in_order, keys_at
 from stream.simulation.tally import Cells, Tally
 from stream.simulation.truth import first_held, may_fire, must_fire
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts, Charge, WindowKey
-    from operators.base import Operator, RunOperator
+    from operators.base import Operator, Plan, RunOperator
     from operators.noise.source import NoiseSource
     from operators.single.looks import EarlyAlarms
     from stream.model.alarm import Alarm
@@ -350,13 +351,14 @@ class Played:
         self._asking: dict[str, Asking] = {}
         self._drawn: dict[str, _Counted] = {}
         self._over: dict[str, _OverPanes] = {}
+        plans: dict[str, Plan] = {}
         for name, query in alarms.running.items():
             if name not in counted and name not in others:
                 continue
             keys = others[name] if name in others else keys_at(query, counted[name].starts_ms)
             operator = operator_tried(query)
-            units = to_loss_units(as_charged(query, operator.plan).epsilon)
-            asking = Asking(query, alarms, keys, units)
+            plans[name] = as_charged(query, operator.plan)
+            asking = Asking(query, alarms, keys, to_loss_units(plans[name].epsilon))
             if not query.panes:  # of windows over panes, these pay
                 self._asking[name] = asking
             if name not in counted or name in alarms.panes:
@@ -366,8 +368,11 @@ class Played:
                 self._over[name] = _OverPanes.of(found, counted[query.panes])
             else:
                 self._drawn[name] = found
-        # What no budget denies, and no window before it changes, is drawn at once.
-        free = unlimited(self._asking)
+        # What no budget denies, and no window before it changes, is drawn at once. An SVT run that
+        # is spent may be followed by another: budgets of runs are always asked.
+        runs = {one.scope for one in self._asking.values() if one.in_runs}
+        planned = budget_plan(alarms, plans).scopes
+        free = {each.terms.scope for each in planned if each.fits and each.worst_units} - runs
         self._order = in_order(
             one
             for one in self._asking.values()
