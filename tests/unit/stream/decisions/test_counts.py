@@ -25,7 +25,7 @@ from stream.decisions.release import count_records, encode_fired, released_count
 from stream.decisions.steps import Step
 from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
-from stream.planning.panes import pane_shares
+from stream.planning.details import detail_lines
 from tests.statistical.enumeration import GivenNoise
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
@@ -135,13 +135,12 @@ def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
 def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     """Before any data is read, what every record will say; of others nothing."""
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
-    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
+    told = [line for line in detail_lines(alarms) if "noisy counts" in line]
     left = counted(decided(alarms, rows(tmp_path, (1,) * 4)))
-    assert share.text.count("; the noisy counts of ") == 1
-    assert share.text.endswith(
-        "; the noisy counts of counted leave for nothing more, with a standard deviation of"
-        f" {left[0].standard_deviation:.3g}"
-    )
+    deviation = f"{left[0].standard_deviation:.3g}"
+    assert told == [
+        f"counted: its noisy counts leave for nothing more, with a standard deviation of {deviation}"
+    ]
 
 
 def test_more_counts_than_a_row_holds_are_refused(
