@@ -23,7 +23,7 @@ from stream.model.alarms import cells_per_unit, scope_of, windows_cap
 from stream.model.holds import least_hold_ms
 from stream.planning.budget import alarm_costs, period_table, periods_of
 from stream.planning.tolerances import useful_tolerance
-from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.calendars import LocalCalendar
 from stream.windows.cumulative import looks_of, whole_windows
 from stream.windows.periods import Periods
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms, Budget
     from stream.model.requirements import FalseAlarmRate
     from stream.windows.calendars import Calendar
-    from stream.windows.schedule import Schedule
 
 __all__ = ["Case", "case_of"]
 
@@ -169,13 +168,6 @@ class Case:
         joined = shared_anew(replace(self.standing, by_name=alarms))
         reader = joined.by_name[alarm.id]
         return replace(self, room_units=_room(reader, joined)), reader
-
-    def with_schedule(self, schedule: Schedule) -> Case:
-        """Return the case with windows at other times, with the same baseline."""
-        calendar = self.alarm.calendar
-        if not isinstance(calendar, FixedCalendar | LocalCalendar):
-            return self
-        return self.with_calendar(replace(calendar, schedule=schedule))
 
     def with_caps(self, **changed: int) -> Case:
         """Return the case with other caps, with the same baseline."""

@@ -10,10 +10,10 @@ and what is left out of it costs more than something that is kept.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -79,29 +79,16 @@ def _carrying_most(case: Case, mechanism: Mechanism) -> Candidate | None:
     return known.get(largest(carries, 0, _numbers(case).stop - 1))
 
 
-def _carrying(case: Case, mechanism: Mechanism) -> Candidate | None:
-    """Return the cheapest runs that carry the episodes of a case, within the budget."""
+def _carrying(case: Case, mechanism: Mechanism, *, fitting: bool = True) -> Candidate | None:
+    """Return the cheapest runs that carry the episodes of a case; within the budget, if asked."""
+    most, reached = math.inf, case.reached(mechanism.name)
+    if fitting and reached is not None:
+        most = case.room_units // reached
     for alarms in _numbers(case):
-        if _least_units(case, mechanism, alarms) > case.room_units:
-            return None
-        one = _run_of(case, mechanism, alarms)
-        if one is not None and one.keeps:
+        one = _run_of(case, mechanism, alarms, most)
+        if one is not None and one.adequate and (one.fits or not fitting):
             return one
     return None
-
-
-def _least_units(case: Case, mechanism: Mechanism, alarms: int) -> int:
-    """Return what runs of so many alarms cost at least, however many false ones are tolerated."""
-    tolerance = _tolerance(case)
-    if tolerance is None:
-        return 0
-    aim = _aims(case, mechanism, tolerance)(_rates(case).stop - 1)
-    fnr = case.alarm.aim.max_fnr * _PARTS[0]
-    try:
-        units = _run_units(case, mechanism, replace(aim, max_fnr=fnr, alarms=alarms))
-    except ConfigError:
-        return 0
-    return units * (case.reached(mechanism.name) or 1)
 
 
 def cheapest(case: Case) -> Candidate | None:
@@ -115,10 +102,8 @@ def cheapest(case: Case) -> Candidate | None:
         return written if written is not None and written.adequate else None
     found = list(_by_windows(case))
     for way, mechanism in _tried(case):
-        if _runs(way, mechanism):
-            runs = (_run_of(way, mechanism, alarms) for alarms in _numbers(case))
-            adequate = (one for one in runs if one is not None and one.adequate)
-            found += islice(adequate, 1)
+        one = _carrying(way, mechanism, fitting=False) if _runs(way, mechanism) else None
+        found += [] if one is None else [one]
     kept = [one for one in found if one.adequate and one.worst_units is not None]
     return min(kept, key=lambda one: one.worst_units or 0, default=None)
 
@@ -261,14 +246,21 @@ def _false_alarms(case: Case, operator: Operator) -> float | None:
     return case.span_windows * total
 
 
-def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
-    """Return the cheapest run of so many alarms that keeps false alarms and misses, if any does."""
+def _run_of(case: Case, mechanism: Mechanism, alarms: int, most_units: float) -> Candidate | None:
+    """Return the cheapest run of so many alarms that keeps false alarms and misses, if any does.
+
+    Args:
+        case: what is asked.
+        mechanism: with runs.
+        alarms: of a run.
+        most_units: that a run may cost, in loss units.
+    """
     tolerance = _tolerance(case)
     if tolerance is None or case.period_windows is None or case.baseline is None:
         return None
     case = case.held()
     aim_at, rates = _aims(case, mechanism, tolerance), _rates(case)
-    best: tuple[int, Aim] | None = None
+    best: Aim | None = None
     for part in _PARTS:
 
         def asked(index: int, fnr: Fraction = case.alarm.aim.max_fnr * part) -> Aim:
@@ -276,25 +268,25 @@ def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
 
         try:
             # A smaller rate costs no less than the largest: most parts end here.
-            if best is not None and _run_units(case, mechanism, asked(rates.stop - 1)) >= best[0]:
+            if _run_units(case, mechanism, asked(rates.stop - 1)) > most_units:
                 continue
             lasts = partial(_lasts, case, mechanism, asked)
             if not lasts(rates.start):
                 continue
-            found = largest(lasts, rates.start, rates.stop - 1)
-            units = _run_units(case, mechanism, asked(found))
+            found = asked(largest(lasts, rates.start, rates.stop - 1))
+            units = _run_units(case, mechanism, found)
         except ConfigError:
             continue
-        if best is None or units < best[0]:
-            best = units, asked(found)
+        if units <= most_units:
+            best, most_units = found, units - 1
     if best is None:
         return None
-    one = _judged_run(case, mechanism, best[1])
+    one = _judged_run(case, mechanism, best)
     if one.quiet and one.sure:
         return one
     # Floats that were a hair too kind: one step down the three digits is far more than a hair.
-    index = rounded_index(best[1].max_fpr or MOST_RATE) - 1
-    return _judged_run(case, mechanism, replace(best[1], max_fpr=rounded(index)))
+    index = rounded_index(best.max_fpr or MOST_RATE) - 1
+    return _judged_run(case, mechanism, replace(best, max_fpr=rounded(index)))
 
 
 def _sketch(case: Case, mechanism: Mechanism, aim: Aim) -> RunOperator:

@@ -37,7 +37,6 @@ _OPTIONS: Final = {
     ChangeKind.FALSE_ALARMS: "--false-alarms",
     ChangeKind.MAX_FNR: "--max-fnr",
     ChangeKind.EPISODES: "--episodes",
-    ChangeKind.ACTIVE: "--active",
     ChangeKind.GROUPS: "--max-groups",
     ChangeKind.EVENTS: "--max-events",
 }
