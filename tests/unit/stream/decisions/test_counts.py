@@ -137,10 +137,11 @@ def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
     told = [line for line in detail_lines(alarms) if "noisy counts" in line]
     left = counted(decided(alarms, rows(tmp_path, (1,) * 4)))
-    deviation = f"{left[0].standard_deviation:.3g}"
-    assert told == [
-        f"counted: its noisy counts leave for nothing more, with a standard deviation of {deviation}"
-    ]
+    (line,) = told
+    assert line == (
+        "counted: its noisy counts leave for nothing more, with a standard deviation of"
+        f" {left[0].standard_deviation:.3g}"
+    )
 
 
 def test_more_counts_than_a_row_holds_are_refused(
