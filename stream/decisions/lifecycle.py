@@ -50,10 +50,13 @@ if TYPE_CHECKING:
     from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.model.lifecycles import Lifecycle
 
-__all__ = ["Cell", "Notice", "State", "fingerprint", "follows", "step"]
+__all__ = ["Cell", "Memory", "Notice", "State", "fingerprint", "follows", "moved", "step"]
 
 Status = Literal["firing", "ongoing", "resolved", "denied"]
 Key = tuple[tuple[str, str], ...]
+Memory = tuple[bool, ...] | int
+"""What the next answered windows of a group depend on: which of the last ones fired, newest last;
+while it is firing, for how many in a row none did."""
 
 _UNANSWERED: Final = "unanswered"
 _INCOMPLETE: Final = "incomplete_records"
@@ -110,8 +113,7 @@ class Cell:
     """What is known of one group.
 
     Args:
-        fired: whether it fired in its last answered windows, newest last.
-        quiet: answered windows in a row in which it did not fire, while it fires.
+        memory: as :func:`moved` has it.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of the last time that it fired.
         through: end of the window that it last fired in; empty where it did not.
@@ -119,8 +121,7 @@ class Cell:
         severity: of the last time that it fired, where its alarm has levels.
     """
 
-    fired: tuple[bool, ...] = ()
-    quiet: int = 0
+    memory: Memory = ()
     since: str = ""
     alarm_id: str = ""
     through: str = ""
@@ -206,7 +207,7 @@ def step(
             notices.append(said.notice(key, before, "resolved"))
         if cell.since:
             notices.append(said.notice(key, cell, "ongoing" if goes_on else "firing"))
-        if cell.since or any(cell.fired):
+        if cell.since or cell.memory:
             cells[key] = cell
     after = State(
         decision.ledger,
@@ -224,21 +225,38 @@ def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     return _digest(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
+def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
+    """Return what is remembered of a group after an answered window; nothing once it is resolved.
+
+    Args:
+        memory: before it.
+        terms: of the lifecycle.
+        fired: whether the group fired in it.
+    """
+    if isinstance(memory, int):
+        quiet = 0 if fired else memory + 1
+        return () if quiet == terms.resolve_after else quiet
+    kept = (*memory, fired)
+    if sum(kept) >= terms.needed:
+        return 0
+    if terms.needed == terms.among and not fired:  # a new row begins
+        return ()
+    while kept and not (kept[0] and len(kept) < terms.among):
+        kept = kept[1:]
+    return kept
+
+
 def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a group after it fired in a window that ends then, or did not fire in all of it."""
-    fired = (*cell.fired, alarm is not None)[-terms.among :]
-    held, severity = cell.held, cell.severity
-    last, through = cell.alarm_id, ""
-    if alarm is not None:
-        last, through, severity = alarm.alarm_id, end, alarm.severity
-        held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
-    if not cell.since:
-        since = start if sum(fired) >= terms.needed else ""
-        return Cell(fired, 0, since, last, through, held, severity)
-    quiet = 0 if alarm is not None else cell.quiet + 1
-    if quiet >= terms.resolve_after:
+    memory = moved(cell.memory, terms, fired=alarm is not None)
+    firing = isinstance(memory, int)
+    if cell.since and not firing:
         return Cell()
-    return Cell(fired, quiet, cell.since, last, through, held, severity)
+    since = cell.since or (start if firing else "")
+    if alarm is None:
+        return replace(cell, memory=memory, since=since, through="")
+    held = "" if alarm.held_until is msgspec.UNSET else max(cell.held, alarm.held_until)
+    return Cell(memory, since, alarm.alarm_id, end, held, alarm.severity)
 
 
 @dataclass(frozen=True, slots=True)

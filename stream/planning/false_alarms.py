@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
@@ -149,10 +150,7 @@ def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
     collective = mechanism_of(law.alarm.mechanism).collective
     if counts.size > (_MOST_WALKED if collective else _MOST_COUNTS):
         return None
-    logs = np.array(
-        [k * math.log(baseline) - math.lgamma(k + 1) if baseline else -k for k in counts]
-    )
-    masses = np.exp(logs - logs.max()) if baseline else (counts == 0).astype(np.float64)
+    masses = np.exp(xlogy(counts, baseline) - gammaln(counts + 1) - baseline)
     chances = law.chances(cell, counts)
     if chances is None:
         return None
