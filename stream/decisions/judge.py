@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
-from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -27,7 +26,7 @@ from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.registration import charge_of
 from stream.decisions.release import encode_fired
-from stream.decisions.schedule import Schedule, oldest_index
+from stream.decisions.schedule import first_windows, oldest_index, windows_through
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
 from stream.model.alarms import has_runs, scope_of
@@ -103,7 +102,7 @@ class Judge:
         self._sharing: defaultdict[str, dict[str, Alarm]] = defaultdict(dict)
         for alarm in queries:
             self._sharing[self._scopes[alarm.id]][alarm.id] = alarm
-        self._schedules: dict[str, Schedule] = {}
+        self._following: dict[str, list[Window]] = {}
 
     def due(self) -> list[str]:
         """Return the alarms that may have a window to decide, from one short read.
@@ -132,19 +131,18 @@ class Judge:
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
         cursors_ms = self._ledger.progress.cursors(alarm_ids)
-        following = [self._following(alarm_id, cursors_ms[alarm_id]) for alarm_id in alarm_ids]
-        heapify(following)
+        following = {name: self._place(name, cursors_ms[name]) for name in alarm_ids}
         while following:
-            *_, alarm_id = following[0]
+            alarm_id = min(following, key=following.__getitem__)
             with self._ledger.exclusive(f"decide:{alarm_id}") as mine:
                 decision = self._decide(self._running[alarm_id]) if mine else None
             if decision is None:
-                heappop(following)
+                del following[alarm_id]
             else:
-                heapreplace(following, self._following(alarm_id, decision.key.start_ms + 1))
+                following[alarm_id] = self._place(alarm_id, decision.key.start_ms + 1)
                 yield decision
 
-    def _following(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
+    def _place(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
         """Return an alarm's place in the order: when its first window from a time on ends (ms)."""
         alarm = self._running[alarm_id]
         end_ms = alarm.calendar.bounds(oldest_index(alarm, since_ms))[1]
@@ -155,31 +153,28 @@ class Judge:
         index = oldest_index(alarm, self._ledger.cursor(alarm.id))
         start_ms, end_ms = alarm.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
-        found = (
-            self._over_panes(alarm, key, index) if alarm.panes else self._counted(alarm, key, index)
-        )
+        look = self._over_panes if alarm.panes else self._counted
+        found = look(alarm, key, index)
         if found is None:
             return None
-        reason, draw = found
-        if reason is None:
+        if not isinstance(found, str):
             self._admit_through(alarm, key)
             self._step(Step.AFTER_RESERVE, key)
             admission = self._ledger.answer(key)
             if admission is Answer.PENDING:
                 return None
-            if admission is not Answer.RESERVED:
-                reason = _DENIALS[admission]
+            found = found if admission is Answer.RESERVED else _DENIALS[admission]
         next_start_ms = alarm.calendar.bounds(alarm.calendar.next_active(index + 1))[0]
         release_ms = self._release_ms(alarm, key)
-        if reason is not None:
+        if isinstance(found, str):
             return self._ledger.deny(
                 key,
                 fingerprint=alarm.fingerprint,
-                reason=reason,
+                reason=found,
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
             )
-        drawn = draw()
+        drawn = found()
         self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(drawn.fired)
         names = [level.name for level in alarm.aim.severities]
@@ -212,34 +207,35 @@ class Judge:
         partitions = self._partitions(alarm, key)
         awaited = Awaited(alarm, partials, partitions) if partitions else None
         reason = self._reason_to_deny(alarm, key, partials, awaited)
-        if reason is None and (awaited is None or awaited):
+        if reason is not None:
+            return reason
+        if awaited is None or awaited:
             return None
         before, early = None, self._early.get(alarm.id)
-        if reason is None and early is not None:
+        if early is not None:
             # What a step adds is charged with that step, for all later ones of its window: where
             # one was denied its events were never paid for, and the rest tells nothing of them.
             before = self._run_before(alarm, index)
-            reason = None if early.continues(before, index) else "step_missed"
-        if reason is None and alarm.firsts and not self._stored.continues(alarm, index):
-            reason = "step_missed"
-        return reason, partial(self._draw, alarm, key, index, partials, before)
+            if not early.continues(before, index):
+                return "step_missed"
+        if alarm.firsts and not self._stored.continues(alarm, index):
+            return "step_missed"
+        return partial(self._draw, alarm, key, index, partials, before)
 
     def _over_panes(self, alarm: Alarm, key: WindowKey, index: int) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
         start_ms, end_ms = alarm.calendar.counted(index)
-        stale = start_ms < self._ledger.effective_from(alarm.id)
-        reason = "reconfigured" if stale else None
-        if reason is None and _too_old(alarm, key.end_ms, self._clock_ms()):
-            reason = "too_old"
-        if reason is not None:
-            return reason, _nothing
+        if start_ms < self._ledger.effective_from(alarm.id):
+            return "reconfigured"
+        if _too_old(alarm, key.end_ms, self._clock_ms()):
+            return "too_old"
         if not self._stored.ended(alarm, key):
             return None
         noisy = self._stored.over(alarm, start_ms, end_ms)
         if isinstance(noisy, str):
-            return noisy, _nothing
+            return noisy
         if not self._stored.continues(alarm, index):
-            return "step_missed", _nothing
+            return "step_missed"
         operator, free = self._panes[alarm.id], UniformCost(0, len(alarm.domain))
 
         def draw() -> _Drawn:
@@ -247,7 +243,7 @@ class Judge:
             reached = operator.reached(noisy)
             return _Drawn(reached > 0, free, counts=counts, reached=reached)
 
-        return None, draw
+        return draw
 
     def _draw(
         self,
@@ -372,15 +368,15 @@ class Judge:
         What this process has asked for is served, and is not listed again.
         """
         scope = self._scopes[alarm.id]
-        sharing = self._sharing[scope]
-        schedule = self._schedules.get(scope)
-        if schedule is None:
-            schedule = Schedule.since(sharing.values(), self._ledger.progress.cursors(sharing))
-        windows, rest = schedule.through(key)
+        sharing, progress = self._sharing[scope], self._ledger.progress
+        following = self._following.get(scope)
+        if following is None:
+            following = first_windows(sharing.values(), progress.cursors(sharing))
+        windows, rest = windows_through(following, key)
         if windows:
-            # Others may have passed windows over since the schedule began: nobody asks for those.
+            # Others may have passed windows over since they were listed: nobody asks for those.
             beside = {window.alarm.id for window in windows} - {alarm.id}
-            cursors = {alarm.id: key.start_ms} | self._ledger.progress.cursors(beside)
+            cursors = {alarm.id: key.start_ms} | progress.cursors(beside)
             now_ms = self._clock_ms()
             requests = [
                 self._request(window, now_ms)
@@ -388,7 +384,7 @@ class Judge:
                 if window.key.start_ms >= cursors[window.alarm.id]
             ]
             self._ledger.admit(scope, requests, alarms=sharing.keys())
-        self._schedules[scope] = rest
+        self._following[scope] = rest
 
     def _request(self, window: Window, now_ms: int) -> Request:
         """Return what is asked for a window of the public schedule."""
@@ -416,13 +412,8 @@ class _Drawn:
     reached: NDArray[np.int64] | None = None
 
 
-_Found: TypeAlias = "tuple[str | None, Callable[[], _Drawn]]"
-"""Why a window is denied, ``None`` where it is not; and what draws for it."""
-
-
-def _nothing() -> _Drawn:
-    raise ValueError("nothing is drawn for a window that is denied")
-
+_Found: TypeAlias = "str | Callable[[], _Drawn]"
+"""Why a window is denied, or what draws for it."""
 
 _SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
 _DENIALS = {
