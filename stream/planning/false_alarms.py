@@ -20,12 +20,11 @@ from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.detection import whole
 from stream.planning.occupancy import ActiveWindows
+from stream.planning.search import alike
 from stream.windows.cumulative import whole_windows
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from stream.planning.detection import DetectionCurve
@@ -82,11 +81,15 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
         groups differ in more ways than are added up.
     """
     alarm = law.alarm
-    if alarm.baseline is None or (alike := _alike(law, alarm.baseline)) is None:
+    if alarm.baseline is None:
+        return None
+    distances = (level.distances for level in alarm.aim.severities)
+    kinds = alike(law.thresholds, law.references, alarm.baseline, *distances)
+    if len(kinds) > _MOST_GROUPS:
         return None
     found: list[tuple[int, float]] = []
     varying: float | None = 0.0
-    for cell, size in alike:
+    for cell, size in kinds:
         baseline = float(alarm.baseline[cell])
         granules = np.array([whole(baseline / law.unit)], np.int64)
         here = law.chances(cell, granules)
@@ -116,29 +119,6 @@ def windows_in_a_week(calendar: Calendar) -> int:
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())
-
-
-def _alike(law: DetectionCurve, baseline: NDArray[np.float64]) -> list[tuple[int, int]] | None:
-    """Return a group of each kind that fires alike, with how many there are of it.
-
-    ``None`` where there are too many kinds.
-    """
-    groups, cells, sizes = np.unique(
-        np.stack(
-            [
-                law.thresholds.astype(np.float64),
-                law.references,
-                baseline,
-                *(level.distances for level in law.alarm.aim.severities),
-            ]
-        ),
-        axis=1,
-        return_index=True,
-        return_counts=True,
-    )
-    if groups.shape[1] > _MOST_GROUPS:
-        return None
-    return list(zip(cells.tolist(), sizes.tolist(), strict=True))
 
 
 def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:

@@ -108,34 +108,13 @@ class ActiveWindows:
             ends_ms: shape (n,), their ends.
             breaks: of the same periods, as :func:`run_breaks` returns them.
         """
-        first, stop = self._numbers(starts_ms, ends_ms)
-        if not first.size:
-            return np.zeros(0, np.int64)
+        first, stop = (self.before(each) for each in self._numbers(starts_ms, ends_ms))
         # Periods begin and end at breaks: a run that touches one opens among its windows.
-        openers = self.openers(breaks, int(first.min()), int(stop.max()))
-        counted: NDArray[np.int64] = np.searchsorted(openers, stop) - np.searchsorted(
-            openers, first
+        opening = np.unique(np.concatenate([self.before(breaks), first]))
+        counted: NDArray[np.int64] = np.searchsorted(opening, stop) - np.searchsorted(
+            opening, first
         )
         return counted
-
-    def openers(self, breaks: NDArray[np.int64], first: int, stop: int) -> NDArray[np.int64]:
-        """Return the first window of every run among those with numbers in ``[first, stop)``.
-
-        Args:
-            breaks: as :func:`run_breaks` returns them.
-            first: number of the first window.
-            stop: number after the last one.
-
-        Returns:
-            Numbers of active windows, ascending.
-        """
-        stop = max(first, stop)
-        inside = breaks[(breaks > first) & (breaks < stop)]
-        ranks = self.before(np.concatenate(([first], inside, [stop])))
-        ranks = np.unique(ranks[:-1][ranks[:-1] < ranks[-1]])
-        at = np.searchsorted(self._passed, ranks, side="right") - 1
-        found: NDArray[np.int64] = self._first[at] + ranks - self._passed[at]
-        return found
 
     def _numbers(
         self, starts_ms: NDArray[np.int64], ends_ms: NDArray[np.int64]

@@ -24,7 +24,7 @@ from operators.registry import DEFAULT, OFFERED, create, mechanism_of
 from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
 from stream.model.holds import in_runs
-from stream.planning.search import index_within, largest, rounded, rounded_index
+from stream.planning.search import alike, index_within, largest, rounded, rounded_index
 from stream.planning.solver.candidates import Candidate
 from stream.planning.solver.ways import ways
 
@@ -235,14 +235,12 @@ def _false_alarms(case: Case, operator: Operator) -> float | None:
     """Return the false alarms expected of a span where all cells are at their baseline."""
     if case.baseline is None:
         return 0.0
-    pairs, window = np.stack([case.atom.thresholds, case.baseline]), _baseline_window(case)
-    _, firsts, cells = np.unique(pairs, axis=1, return_index=True, return_counts=True)
-    total = 0.0
-    for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
+    window, total = _baseline_window(case), 0.0
+    for cell, size in alike(case.atom.thresholds, case.baseline):
         chances = operator.chances(cell, window[:, [cell]])
         if chances is None:
             return None
-        total += alike * float(chances[0])
+        total += size * float(chances[0])
     return case.span_windows * total
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -89,12 +88,6 @@ def test_runs_are_the_distinct_tuples_of_touched_periods(
     distinct = {touched for _, touched in by_hand}
     expected = [sum(start in touched for touched in distinct) for start in starts.tolist()]
     assert active.runs_touching(starts, ends, breaks).tolist() == expected
-    opening = [by_hand[0][0]] if by_hand else []
-    opening += [at for (_, before), (at, after) in pairwise(by_hand) if before != after]
-    stop = by_hand[-1][0] + 1 if by_hand else 0
-    first_index = by_hand[0][0] if by_hand else 0
-    assert active.openers(breaks, first_index, stop).tolist() == opening
-    assert len(opening) == len(distinct)
 
 
 def test_windows_across_too_many_periods_are_refused() -> None:
