@@ -7,13 +7,14 @@ All of it is private but the plans: it is computed from exact statistics. As JSO
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from scipy.special import betaincinv
 
 from accountant.units import PrivacyUnit, from_loss_units
@@ -45,6 +46,7 @@ __all__ = [
     "Setting",
     "SeverityRates",
     "Simulation",
+    "as_json",
     "interval",
     "results_of",
 ]
@@ -61,6 +63,8 @@ NOTHING_TRUE: Final = "No true alarm in this history: how many would be missed c
 CONFIDENCE: Final = 0.95
 """Of the intervals around measured rates."""
 
+_IN_WORDS: Final = frozenset({"timezone", "setting", "notes"})
+"""What only people read."""
 _BEYOND_DOUBT: Final = 0.999_999  # many settings are compared: chance must not accuse one
 
 
@@ -228,11 +232,11 @@ class Setting:
     epsilon_worst: float
     epsilon_limit: float
     epsilon_cell: Losses
-    epsilon_highest_cells: Losses
+    epsilon_highest_cells: Law
     charged_windows: int
-    before: Rate | None
-    delay_s: Law | None
-    delay_steps: tuple[Mapping[str, int], ...]
+    before: Rate | UnsetType = UNSET
+    delay_s: Law | UnsetType = UNSET
+    delay_steps: tuple[Mapping[str, int], ...] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +303,15 @@ class Simulation:
     runs: int
     confidence: float = CONFIDENCE
     alarms: tuple[AlarmResults, ...]
+
+
+def as_json(simulation: Simulation) -> dict[str, Any]:
+    """Return all figures, ready for ``json.dumps``; what is unset is left out."""
+
+    def figures(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: each for name, each in pairs if each is not UNSET and name not in _IN_WORDS}
+
+    return asdict(simulation, dict_factory=figures)
 
 
 def results_of(
@@ -379,10 +392,9 @@ def _setting(
         return Rate.measured(count, of, _shared(alarm, tally, replays, count, of))
 
     levels: dict[str, Cells] = {}
-    for severity, found in tally.severities:
-        levels[severity] = levels.get(severity, Cells()) + found
-    step_s = Fraction(calendar.step_ms, 1000) if isinstance(calendar, CumulativeCalendar) else None
-    return Setting(
+    for severity, decided in tally.severities:
+        levels[severity] = levels.get(severity, Cells()) + decided
+    found = Setting(
         setting=_name(alarm, asked) + " *" * configured,
         mechanism=alarm.mechanism,
         configured=configured,
@@ -407,13 +419,17 @@ def _setting(
         epsilon_worst=float(plan.epsilon),
         epsilon_limit=plan.limit,
         epsilon_cell=Losses.counted(tally.losses),
-        epsilon_highest_cells=Losses.counted(tally.highest),
+        epsilon_highest_cells=Law.of(tally.highest, from_loss_units(1)),
         charged_windows=charged,
-        before=Rate.measured(tally.early, cells.true) if step_s else None,
-        delay_s=Law.of(tally.delays, step_s) if step_s else None,
-        delay_steps=tuple(
-            {"steps": each, "count": tally.delays[each]} for each in sorted(tally.delays)
-        ),
+    )
+    if not isinstance(calendar, CumulativeCalendar):
+        return found
+    steps = ({"steps": each, "count": tally.delays[each]} for each in sorted(tally.delays))
+    return replace(
+        found,
+        before=Rate.measured(tally.early, cells.true),
+        delay_s=Law.of(tally.delays, Fraction(calendar.step_ms, 1000)),
+        delay_steps=tuple(steps),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from msgspec import UNSET
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
@@ -138,7 +139,7 @@ def _rates(alarm: AlarmResults) -> _Figures:
 def _delays(alarm: AlarmResults) -> _Figures:
     rows = []
     for one in alarm.settings:
-        if one.before is not None and (law := one.delay_s) is not None:
+        if one.before is not UNSET and (law := one.delay_s) is not UNSET:
             spans = (law.median, law.p95, law.max, law.mean)
             texts = ["-" if each is None else delay_text(each * 1000) for each in spans]
             rows.append([one.setting, percent(one.before), *texts])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from scipy.stats import binomtest
 
 from accountant.units import to_loss_units
 from stream.decisions.mechanisms import operator_of
-from stream.simulation.results import NOTHING_TRUE, Losses, interval
+from stream.simulation.results import NOTHING_TRUE, Losses, as_json, interval
 from stream.simulation.shown import html_page
 from tests.support.simulated import THRESHOLD, alarm, near_the_threshold, shown, simulated, tried
 
@@ -85,7 +84,7 @@ def test_progressive_mechanisms_lose_no_more_than_planned() -> None:
 def test_json_says_who_may_read_it() -> None:
     """The figures are plain JSON; audience and caveat stand in it; shares add up to one."""
     simulation = simulated(alarm(6), near_the_threshold(4, 6))
-    read = json.loads(json.dumps(asdict(simulation), allow_nan=False))
+    read = json.loads(json.dumps(as_json(simulation), allow_nan=False))
     assert read["audience"].startswith("custodian only")
     assert read["caveat"].startswith("Figures of private data")
     (one,) = read["alarms"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stream.simulation.results import as_json
 from stream.simulation.shown import html_page, percent
 from tests.support.simulated import alarm, near_the_threshold, shown, simulated
 
@@ -124,5 +125,5 @@ def test_what_could_not_be_had_is_said_with_its_reason() -> None:
     found = simulated(alarm(2), near_the_threshold(2, 2))
     (results,) = found.alarms
     bare = replace(found, alarms=(replace(results, refused=("it cannot",)),))
-    for text in (html_page(bare), shown(bare), json.dumps(asdict(bare))):
+    for text in (html_page(bare), shown(bare), json.dumps(as_json(bare))):
         assert "it cannot" in text
