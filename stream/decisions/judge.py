@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from accountant.units import to_loss_units
 from operators.single.held import decide_asked
 from stream.decisions.counts import counts_of
 from stream.decisions.held import held_cells
-from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
+from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_of
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.registration import charge_of
 from stream.decisions.release import encode_fired
@@ -31,6 +31,7 @@ from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
 from stream.model.alarms import has_runs, scope_of
 from stream.model.feeds import Clock
+from stream.model.holds import in_runs
 from stream.model.references import WindowPartials, around, feeds_of, references_of
 from stream.model.routing import counted_from, partitions_of_window
 
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
     from accountant.costs.runs import RunAfter, StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
-    from operators.base import Operator
+    from operators.base import Operator, PaneOperator, RunOperator
     from operators.noise.source import NoiseSource
+    from operators.single.looks import EarlyAlarms
     from stream.decisions.counts import WindowCounts
     from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
@@ -83,15 +85,8 @@ class Judge:
         self._running = alarms.running
         queries = self._running.values()
         self._stored = StoredPanes(alarms, ledger)
-        self._runs = {alarm.id: run for alarm in queries if (run := run_of(alarm)) is not None}
-        self._panes = {alarm.id: one for alarm in queries if (one := panes_of(alarm)) is not None}
-        self._early = {alarm.id: early for alarm in queries if (early := early_of(alarm))}
         self._operators: dict[str, Operator] = {
-            alarm.id: self._runs.get(alarm.id)
-            or self._panes.get(alarm.id)
-            or self._early.get(alarm.id)
-            or operator_of(alarm)
-            for alarm in queries
+            alarm.id: run_of(alarm) or panes_of(alarm) or operator_of(alarm) for alarm in queries
         }
         self.plans = {
             alarm.id: as_charged(alarm, self._operators[alarm.id].plan) for alarm in queries
@@ -211,12 +206,12 @@ class Judge:
             return reason
         if awaited is None or awaited:
             return None
-        before, early = None, self._early.get(alarm.id)
-        if early is not None:
+        before = None
+        if _is_early(alarm):
             # What a step adds is charged with that step, for all later ones of its window: where
             # one was denied its events were never paid for, and the rest tells nothing of them.
             before = self._run_before(alarm, index)
-            if not early.continues(before, index):
+            if not cast("EarlyAlarms", self._operators[alarm.id]).continues(before, index):
                 return "step_missed"
         if alarm.firsts and not self._stored.continues(alarm, index):
             return "step_missed"
@@ -236,7 +231,8 @@ class Judge:
             return noisy
         if not self._stored.continues(alarm, index):
             return "step_missed"
-        operator, free = self._panes[alarm.id], UniformCost(0, len(alarm.domain))
+        operator = cast("PaneOperator", self._operators[alarm.id])
+        free = UniformCost(0, len(alarm.domain))
 
         def draw() -> _Drawn:
             counts = counts_of(alarm, operator, noisy)
@@ -263,26 +259,25 @@ class Judge:
             before: of a step, what the one before it left.
         """
         cells, counted_cells = len(alarm.domain), len(alarm.counted)
+        operator = self._operators[alarm.id]
         statistics = statistics_of(partials.own, alarm.condition.statistics, counted_cells)
         if alarm.readers:
-            noisy = self._panes[alarm.id].release(statistics, self._noise)
+            noisy = cast("PaneOperator", operator).release(statistics, self._noise)
             cost = UniformCost(self._charges[alarm.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
             kept = self._stored.kept(alarm, noisy, self._noise.token(TOKEN_BYTES))
             return _Drawn(silent, cost, noisy=kept)
         held = held_cells(alarm, key, self._ledger.progress)
-        shared_run = self._runs.get(alarm.id)
-        if shared_run is not None:
+        if in_runs(alarm):
             before = self._run_before(alarm, index)
-        run = shared_run or self._early.get(alarm.id)
-        if run is None:
-            operator = self._operators[alarm.id]
+        elif not _is_early(alarm):
             if alarm.reference is not None:
                 rows = len(alarm.reference.aggregates)
                 counted = statistics_of(partials.reference, rows, cells)
                 operator = operator_of(around(alarm, references_of(alarm, counted)))
             decided = decide_asked(operator, statistics, held, self._noise)
             return _Drawn(decided.fired, decided.cost, reached=decided.reached)
+        run = cast("RunOperator | EarlyAlarms", operator)
         asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
@@ -389,12 +384,12 @@ class Judge:
     def _request(self, window: Window, now_ms: int) -> Request:
         """Return what is asked for a window of the public schedule."""
         key, _, alarm = window
-        budget, operator = self._alarms.budget, self._runs.get(alarm.id)
+        budget, run = self._alarms.budget, cast("RunOperator", self._operators[alarm.id])
         return Request(
             charge=charge_of(alarm, budget, key, self._charges[alarm.id]),
             fingerprint=alarm.fingerprint,
             too_old=_too_old(alarm, key.end_ms, now_ms),
-            run=operator.run_terms if operator is not None and has_runs(alarm, budget) else None,
+            run=run.run_terms if in_runs(alarm) and has_runs(alarm, budget) else None,
         )
 
 
@@ -421,6 +416,11 @@ _DENIALS = {
     Answer.TOO_OLD: "too_old",
     Answer.MISSED: "not_admitted",
 }
+
+
+def _is_early(alarm: Alarm) -> bool:
+    """Whether windows are looked at while they fill; those over panes are as often as one likes."""
+    return alarm.aim.looks > 1 and not alarm.readers
 
 
 def _too_old(alarm: Alarm, end_ms: int, now_ms: int) -> bool:

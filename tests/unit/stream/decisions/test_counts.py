@@ -20,7 +20,7 @@ from stream.config.alarms import panes
 from stream.config.loading import check
 from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import panes_of
-from stream.decisions.records import decode_count, encode, schema
+from stream.decisions.records import decode_count, encode
 from stream.decisions.release import count_records, encode_fired, released_counts
 from stream.decisions.steps import Step
 from stream.model.alarm import AggregateSpec
@@ -28,6 +28,7 @@ from stream.model.feeds import Domain
 from stream.planning.details import detail_lines
 from tests.statistical.enumeration import GivenNoise
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
+from tests.support.published import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
