@@ -208,6 +208,7 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
     queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     budget, terms, gaussian = alarms.budget, plan.terms, alarms.budget.gaussian
     whole, sums = played(plan, queries, budget), totals(plan, queries, budget)
+    week, year = [(_loss(units), periods) for units, periods in sums] if sums else (None, None)
     by_name = {one.alarm.id: one for one in solved}
     shown = tuple(
         _alarm(alarm, query, alarms, whole, by_name.get(query.id))
@@ -233,8 +234,8 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
         if plan.fits or plan.worst_units is None
         else epsilon_needed(plan.worst_units, gaussian),
         exact=plan.exact,
-        week=None if sums is None else (_loss(sums.week_units), sums.periods_week),
-        year=None if sums is None else (_loss(sums.year_units), sums.periods_year),
+        week=week,
+        year=year,
         first_refused=None
         if (found := whole.refused) is None
         else Refused(found.alarm, iso_utc(found.start_ms), sum(found.granted.values())),
