@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from accountant.costs.charges import WindowKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from stream.model.alarm import Alarm
 
-__all__ = ["Window", "first_windows", "oldest_index", "windows_through"]
+__all__ = ["Window", "first_windows", "oldest_index", "windows_through", "windows_within"]
 
 
 class Window(NamedTuple):
@@ -59,6 +59,14 @@ def windows_through(
             window = _window(window.alarm, window.number + 1)  # noqa: PLW2901 -- the next one
         rest.append(window)
     return sorted(found), rest
+
+
+def windows_within(alarm: Alarm, since_ms: int, until_ms: int) -> Iterator[WindowKey]:
+    """Yield the active windows that start at an instant or later, and end by another, in order."""
+    window = _window(alarm, alarm.calendar.first_starting_at(since_ms))
+    while window.key.end_ms <= until_ms:
+        yield window.key
+        window = _window(alarm, window.number + 1)
 
 
 def oldest_index(alarm: Alarm, cursor_ms: int) -> int:

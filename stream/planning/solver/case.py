@@ -19,7 +19,7 @@ from operators.registry import mechanism_of
 from stream.config.alarms.panes import pane_of, shared_anew
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
-from stream.model.alarms import cells_per_unit, scope_of, windows_cap
+from stream.model.alarms import cells_per_unit, has_runs, scope_of
 from stream.model.holds import least_hold_ms
 from stream.planning.budget import alarm_costs, period_table, periods_of
 from stream.planning.tolerances import useful_tolerance
@@ -125,19 +125,16 @@ class Case:
 
         ``None`` where there is no end to them.
         """
-        alarm, panes = replace(self.alarm, mechanism=mechanism, panes=""), None
+        alarm = replace(self.alarm, mechanism=mechanism, panes="")
         if mechanism_of(mechanism).panes is not None:
-            panes = pane_of(alarm.calendar)
+            alarm = replace(alarm, calendar=pane_of(alarm.calendar))
         if self.budget.unit is PrivacyUnit.EVENT:
-            return alarm.calendar.charged if panes is None else 1
+            return alarm.calendar.charged
         table = periods_of(self.budget)
         if table is None:
-            return 1 if mechanism_of(mechanism).run is not None else None
-        if mechanism_of(mechanism).run is not None:
-            return int(table.runs(alarm.calendar).max())
-        windows = self.period_windows or 0 if panes is None else int(table.windows(panes).max())
-        most = windows_cap(alarm, self.budget) or windows
-        return min(windows, most) * cells_per_unit(alarm, self.budget)
+            return 1 if has_runs(alarm, self.budget) else None
+        charged = table.charged(alarm.calendar, self.budget, alarm)
+        return int(charged.max()) * cells_per_unit(alarm, self.budget)
 
     def held(self) -> Case:
         """Return the case with a hold, where windows overlap and none is written.
