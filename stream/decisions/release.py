@@ -40,7 +40,6 @@ __all__ = [
     "count_records",
     "decision_record",
     "encode_fired",
-    "held_until",
     "released_alarms",
     "released_counts",
     "released_ids",
@@ -114,6 +113,7 @@ def alarm_records(alarm: Alarm, decision: StoredDecision) -> Iterator[AlarmRecor
     severities = released_severities(decision)
     for key, group in released_alarms(decision):
         identity, around = alarm_id(key, group), window_around(alarm, key)
+        window = around or (key.start_ms, key.end_ms)
         severity = severities.get(identity, "")
         level = alarm.at_severity(severity)
         yield AlarmRecord(
@@ -126,8 +126,8 @@ def alarm_records(alarm: Alarm, decision: StoredDecision) -> Iterator[AlarmRecor
             ledger=decision.ledger_id,
             sequence=decision.sequence,
             severity=severity or msgspec.UNSET,
-            held_until=held_until(alarm, key),
-            **_bounds("window", *(around or (key.start_ms, key.end_ms))),
+            held_until=iso_utc(window[1] + alarm.hold_ms) if alarm.hold_ms else msgspec.UNSET,
+            **_bounds("window", *window),
             **({} if around is None else _bounds("step", key.start_ms, key.end_ms)),
             **loss_fields(decision.epsilon_units, gaussian=alarm.aim.gaussian),
         )
@@ -231,12 +231,6 @@ def window_around(alarm: Alarm, key: WindowKey) -> tuple[int, int] | None:
 def whole_window(alarm: Alarm, key: WindowKey) -> tuple[int, int]:
     """Return start and end of a decided window, or of the window that it is a step of."""
     return window_around(alarm, key) or (key.start_ms, key.end_ms)
-
-
-def held_until(alarm: Alarm, key: WindowKey) -> str | msgspec.UnsetType:
-    """Return until when who fired in a window is held, as records say it; unset without hold."""
-    end_ms = whole_window(alarm, key)[1]
-    return iso_utc(end_ms + alarm.hold_ms) if alarm.hold_ms else msgspec.UNSET
 
 
 def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:

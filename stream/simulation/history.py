@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from accountant.errors import ConfigError
+from stream.decisions.schedule import windows_within
 from stream.replay.exact import count_windows
 from stream.replay.replay import windows_of
 
@@ -176,8 +177,7 @@ def _beneath(
     over = [keys[alarm.id] for alarm in alarms.by_name.values() if alarm.panes == panes.id]
     since_ms = min(windows[0].start_ms for windows in over)
     until_ms = max(windows[-1].end_ms for windows in over)
-    through = takewhile(lambda key: key.end_ms <= until_ms, windows_of(panes))
-    return [key for key in through if key.start_ms >= since_ms]
+    return list(windows_within(panes, since_ms, until_ms))
 
 
 def _stacked(
