@@ -9,7 +9,6 @@ order.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -25,7 +24,7 @@ from stream.decisions.held import held_cells
 from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_of
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.registration import charge_of
-from stream.decisions.release import encode_fired
+from stream.decisions.release import Drawn, encode_fired
 from stream.decisions.schedule import first_windows, oldest_index, windows_through
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
@@ -41,14 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts
-    from accountant.costs.noisy import Noisy
-    from accountant.costs.runs import RunAfter, StoredRun
+    from accountant.costs.runs import StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from operators.base import Operator, PaneOperator, RunOperator
     from operators.noise.source import NoiseSource
     from operators.single.looks import EarlyAlarms
-    from stream.decisions.counts import WindowCounts
     from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
     from stream.model.alarm import Alarm
@@ -171,22 +168,12 @@ class Judge:
             )
         drawn = found()
         self._step(Step.AFTER_DRAW, key)
-        fired = np.flatnonzero(drawn.fired)
-        names = [level.name for level in alarm.aim.severities]
-        reached = () if not names or drawn.reached is None else drawn.reached[fired].tolist()
         decision = self._ledger.settle(
             key,
             fingerprint=alarm.fingerprint,
             cost=drawn.cost,
-            alarms=encode_fired(
-                alarm,
-                fired,
-                late=drawn.late,
-                unanswered=drawn.unanswered,
-                counts=drawn.counts,
-                severities=[names[level - 1] for level in reached],
-            ),
-            alarm_count=len(fired) + len(drawn.late),
+            alarms=encode_fired(alarm, drawn),
+            alarm_count=drawn.alarms,
             next_start_ms=next_start_ms,
             release_ms=release_ms,
             run=drawn.run,
@@ -234,10 +221,10 @@ class Judge:
         operator = cast("PaneOperator", self._operators[alarm.id])
         free = UniformCost(0, len(alarm.domain))
 
-        def draw() -> _Drawn:
+        def draw() -> Drawn:
             counts = counts_of(alarm, operator, noisy)
             reached = operator.reached(noisy)
-            return _Drawn(reached > 0, free, counts=counts, reached=reached)
+            return Drawn(reached > 0, free, counts=counts, reached=reached)
 
         return draw
 
@@ -248,7 +235,7 @@ class Judge:
         index: int,
         partials: WindowPartials,
         before: StoredRun | None,
-    ) -> _Drawn:
+    ) -> Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands.
 
         Args:
@@ -266,7 +253,7 @@ class Judge:
             cost = UniformCost(self._charges[alarm.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
             kept = self._stored.kept(alarm, noisy, self._noise.token(TOKEN_BYTES))
-            return _Drawn(silent, cost, noisy=kept)
+            return Drawn(silent, cost, noisy=kept)
         held = held_cells(alarm, key, self._ledger.progress)
         if in_runs(alarm):
             before = self._run_before(alarm, index)
@@ -276,7 +263,7 @@ class Judge:
                 counted = statistics_of(partials.reference, rows, cells)
                 operator = operator_of(around(alarm, references_of(alarm, counted)))
             decided = decide_asked(operator, statistics, held, self._noise)
-            return _Drawn(decided.fired, decided.cost, reached=decided.reached)
+            return Drawn(decided.fired, decided.cost, reached=decided.reached)
         run = cast("RunOperator | EarlyAlarms", operator)
         asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
@@ -288,7 +275,7 @@ class Judge:
             if held is None or shared
             else LevelCosts.of(np.where(held, 0, units))
         )
-        return _Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
+        return Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
 
     def _run_before(self, alarm: Alarm, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""
@@ -393,21 +380,7 @@ class Judge:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """What was drawn for a window: nothing of it has left yet."""
-
-    fired: NDArray[np.bool_]
-    cost: CellCosts
-    late: tuple[tuple[int, int], ...] = ()
-    unanswered: int = 0
-    run: RunAfter | None = None
-    noisy: Noisy | None = None
-    counts: WindowCounts | None = None
-    reached: NDArray[np.int64] | None = None
-
-
-_Found: TypeAlias = "str | Callable[[], _Drawn]"
+_Found: TypeAlias = "str | Callable[[], Drawn]"
 """Why a window is denied, or what draws for it."""
 
 _SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits

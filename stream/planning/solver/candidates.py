@@ -48,7 +48,7 @@ class Candidate:
     @cached_property
     def worst_units(self) -> int | None:
         """What it costs a privacy unit in a period at worst; ``None`` without end."""
-        reached = self.case.reached(self.alarm.mechanism)
+        reached = self.case.reached
         return None if reached is None else reached * self.units
 
     @property

@@ -120,13 +120,14 @@ class Case:
         """Largest tolerance that leaves a useful alarm, in units of the statistic."""
         return useful_tolerance(self.alarm, self.name)
 
-    def reached(self, mechanism: str) -> int | None:
-        """Return how many losses of the mechanism's plan one privacy unit takes in a period.
+    @property
+    def reached(self) -> int | None:
+        """How many losses of its mechanism's plan one privacy unit takes in a period.
 
         ``None`` where there is no end to them.
         """
-        alarm = replace(self.alarm, mechanism=mechanism, panes="")
-        if mechanism_of(mechanism).panes is not None:
+        alarm = replace(self.alarm, panes="")
+        if mechanism_of(alarm.mechanism).panes is not None:
             alarm = replace(alarm, calendar=pane_of(alarm.calendar))
         if self.budget.unit is PrivacyUnit.EVENT:
             return alarm.calendar.charged

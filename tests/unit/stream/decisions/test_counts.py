@@ -14,6 +14,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from accountant.costs.charges import UniformCost
 from accountant.records import Outcome
 from operators.conditions.weights import Weight
 from stream.config.alarms import panes
@@ -21,7 +22,7 @@ from stream.config.loading import check
 from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.records import decode_count, encode
-from stream.decisions.release import count_records, encode_fired, released_counts
+from stream.decisions.release import Drawn, count_records, encode_fired, released_counts
 from stream.decisions.steps import Step
 from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
@@ -210,6 +211,8 @@ def test_counts_are_named_as_the_domain_numbers_them(
 def test_others_are_stored_as_before(tmp_path: Path) -> None:
     """Not a byte more: what older versions stored has the same digest."""
     query: Alarm = configured(tmp_path, SILENT, rooms=ROOMS).by_name["silent"]
-    assert encode_fired(query, [1]) == b'[{"room":"lab"}]'
-    assert encode_fired(query, [], unanswered=2) == b'{"fired":[],"late":[],"unanswered":2}'
+    fired = Drawn(np.array([False, True]), UniformCost(1, 2))
+    assert encode_fired(query, fired) == b'[{"room":"lab"}]'
+    spent = Drawn(np.zeros(2, np.bool_), UniformCost(1, 2), unanswered=2)
+    assert encode_fired(query, spent) == b'{"fired":[],"late":[],"unanswered":2}'
     assert counts_of(query, panes_of(query), np.zeros((3, 2), dtype=np.int64)) is None
