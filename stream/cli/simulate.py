@@ -22,8 +22,7 @@ from stream.replay.replay import windows_of
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.pool import Bench, paying_workers, try_out
-from stream.simulation.report import report
-from stream.simulation.results import results_of
+from stream.simulation.results import as_json, results_of
 from stream.simulation.shown import html_page, terminal
 from stream.simulation.variants import BASELINES, KNOWN, variants_of
 
@@ -157,7 +156,7 @@ def simulate(
     simulation = results_of(alarms, variants, counted, tallies, runs)
     Console().print(*terminal(simulation), sep="\n")
     if json_file is not None:
-        text = json.dumps(report(simulation), ensure_ascii=False, indent=1)
+        text = json.dumps(as_json(simulation), ensure_ascii=False, indent=1)
         write_private(json_file, text + "\n", force=force)
     if html_file is not None:
         write_private(html_file, html_page(simulation), force=force)

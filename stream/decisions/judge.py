@@ -9,10 +9,8 @@ order.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import partial
-from heapq import heapify, heappop, heapreplace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -23,15 +21,16 @@ from accountant.units import to_loss_units
 from operators.single.held import decide_asked
 from stream.decisions.counts import counts_of
 from stream.decisions.held import held_cells
-from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
+from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_of
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.registration import charge_of
-from stream.decisions.release import encode_fired
-from stream.decisions.schedule import Schedule, oldest_index
+from stream.decisions.release import Drawn, encode_fired
+from stream.decisions.schedule import first_windows, oldest_index, windows_through
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
 from stream.model.alarms import has_runs, scope_of
 from stream.model.feeds import Clock
+from stream.model.holds import in_runs
 from stream.model.references import WindowPartials, around, feeds_of, references_of
 from stream.model.routing import counted_from, partitions_of_window
 
@@ -41,13 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts
-    from accountant.costs.noisy import Noisy
-    from accountant.costs.runs import RunAfter, StoredRun
+    from accountant.costs.runs import StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
-    from operators.base import Operator
+    from operators.base import Operator, PaneOperator, RunOperator
     from operators.noise.source import NoiseSource
-    from stream.decisions.counts import WindowCounts
+    from operators.single.looks import EarlyAlarms
     from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
     from stream.model.alarm import Alarm
@@ -84,15 +82,8 @@ class Judge:
         self._running = alarms.running
         queries = self._running.values()
         self._stored = StoredPanes(alarms, ledger)
-        self._runs = {alarm.id: run for alarm in queries if (run := run_of(alarm)) is not None}
-        self._panes = {alarm.id: one for alarm in queries if (one := panes_of(alarm)) is not None}
-        self._early = {alarm.id: early for alarm in queries if (early := early_of(alarm))}
         self._operators: dict[str, Operator] = {
-            alarm.id: self._runs.get(alarm.id)
-            or self._panes.get(alarm.id)
-            or self._early.get(alarm.id)
-            or operator_of(alarm)
-            for alarm in queries
+            alarm.id: run_of(alarm) or panes_of(alarm) or operator_of(alarm) for alarm in queries
         }
         self.plans = {
             alarm.id: as_charged(alarm, self._operators[alarm.id].plan) for alarm in queries
@@ -103,7 +94,7 @@ class Judge:
         self._sharing: defaultdict[str, dict[str, Alarm]] = defaultdict(dict)
         for alarm in queries:
             self._sharing[self._scopes[alarm.id]][alarm.id] = alarm
-        self._schedules: dict[str, Schedule] = {}
+        self._following: dict[str, list[Window]] = {}
 
     def due(self) -> list[str]:
         """Return the alarms that may have a window to decide, from one short read.
@@ -132,19 +123,18 @@ class Judge:
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
         cursors_ms = self._ledger.progress.cursors(alarm_ids)
-        following = [self._following(alarm_id, cursors_ms[alarm_id]) for alarm_id in alarm_ids]
-        heapify(following)
+        following = {name: self._place(name, cursors_ms[name]) for name in alarm_ids}
         while following:
-            *_, alarm_id = following[0]
+            alarm_id = min(following, key=following.__getitem__)
             with self._ledger.exclusive(f"decide:{alarm_id}") as mine:
                 decision = self._decide(self._running[alarm_id]) if mine else None
             if decision is None:
-                heappop(following)
+                del following[alarm_id]
             else:
-                heapreplace(following, self._following(alarm_id, decision.key.start_ms + 1))
+                following[alarm_id] = self._place(alarm_id, decision.key.start_ms + 1)
                 yield decision
 
-    def _following(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
+    def _place(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
         """Return an alarm's place in the order: when its first window from a time on ends (ms)."""
         alarm = self._running[alarm_id]
         end_ms = alarm.calendar.bounds(oldest_index(alarm, since_ms))[1]
@@ -155,48 +145,35 @@ class Judge:
         index = oldest_index(alarm, self._ledger.cursor(alarm.id))
         start_ms, end_ms = alarm.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
-        found = (
-            self._over_panes(alarm, key, index) if alarm.panes else self._counted(alarm, key, index)
-        )
+        look = self._over_panes if alarm.panes else self._counted
+        found = look(alarm, key, index)
         if found is None:
             return None
-        reason, draw = found
-        if reason is None:
+        if not isinstance(found, str):
             self._admit_through(alarm, key)
             self._step(Step.AFTER_RESERVE, key)
             admission = self._ledger.answer(key)
             if admission is Answer.PENDING:
                 return None
-            if admission is not Answer.RESERVED:
-                reason = _DENIALS[admission]
+            found = found if admission is Answer.RESERVED else _DENIALS[admission]
         next_start_ms = alarm.calendar.bounds(alarm.calendar.next_active(index + 1))[0]
         release_ms = self._release_ms(alarm, key)
-        if reason is not None:
+        if isinstance(found, str):
             return self._ledger.deny(
                 key,
                 fingerprint=alarm.fingerprint,
-                reason=reason,
+                reason=found,
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
             )
-        drawn = draw()
+        drawn = found()
         self._step(Step.AFTER_DRAW, key)
-        fired = np.flatnonzero(drawn.fired)
-        names = [level.name for level in alarm.aim.severities]
-        reached = () if not names or drawn.reached is None else drawn.reached[fired].tolist()
         decision = self._ledger.settle(
             key,
             fingerprint=alarm.fingerprint,
             cost=drawn.cost,
-            alarms=encode_fired(
-                alarm,
-                fired,
-                late=drawn.late,
-                unanswered=drawn.unanswered,
-                counts=drawn.counts,
-                severities=[names[level - 1] for level in reached],
-            ),
-            alarm_count=len(fired) + len(drawn.late),
+            alarms=encode_fired(alarm, drawn),
+            alarm_count=drawn.alarms,
             next_start_ms=next_start_ms,
             release_ms=release_ms,
             run=drawn.run,
@@ -212,42 +189,44 @@ class Judge:
         partitions = self._partitions(alarm, key)
         awaited = Awaited(alarm, partials, partitions) if partitions else None
         reason = self._reason_to_deny(alarm, key, partials, awaited)
-        if reason is None and (awaited is None or awaited):
+        if reason is not None:
+            return reason
+        if awaited is None or awaited:
             return None
-        before, early = None, self._early.get(alarm.id)
-        if reason is None and early is not None:
+        before = None
+        if _is_early(alarm):
             # What a step adds is charged with that step, for all later ones of its window: where
             # one was denied its events were never paid for, and the rest tells nothing of them.
             before = self._run_before(alarm, index)
-            reason = None if early.continues(before, index) else "step_missed"
-        if reason is None and alarm.firsts and not self._stored.continues(alarm, index):
-            reason = "step_missed"
-        return reason, partial(self._draw, alarm, key, index, partials, before)
+            if not cast("EarlyAlarms", self._operators[alarm.id]).continues(before, index):
+                return "step_missed"
+        if alarm.firsts and not self._stored.continues(alarm, index):
+            return "step_missed"
+        return partial(self._draw, alarm, key, index, partials, before)
 
     def _over_panes(self, alarm: Alarm, key: WindowKey, index: int) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
         start_ms, end_ms = alarm.calendar.counted(index)
-        stale = start_ms < self._ledger.effective_from(alarm.id)
-        reason = "reconfigured" if stale else None
-        if reason is None and _too_old(alarm, key.end_ms, self._clock_ms()):
-            reason = "too_old"
-        if reason is not None:
-            return reason, _nothing
+        if start_ms < self._ledger.effective_from(alarm.id):
+            return "reconfigured"
+        if _too_old(alarm, key.end_ms, self._clock_ms()):
+            return "too_old"
         if not self._stored.ended(alarm, key):
             return None
         noisy = self._stored.over(alarm, start_ms, end_ms)
         if isinstance(noisy, str):
-            return noisy, _nothing
+            return noisy
         if not self._stored.continues(alarm, index):
-            return "step_missed", _nothing
-        operator, free = self._panes[alarm.id], UniformCost(0, len(alarm.domain))
+            return "step_missed"
+        operator = cast("PaneOperator", self._operators[alarm.id])
+        free = UniformCost(0, len(alarm.domain))
 
-        def draw() -> _Drawn:
+        def draw() -> Drawn:
             counts = counts_of(alarm, operator, noisy)
             reached = operator.reached(noisy)
-            return _Drawn(reached > 0, free, counts=counts, reached=reached)
+            return Drawn(reached > 0, free, counts=counts, reached=reached)
 
-        return None, draw
+        return draw
 
     def _draw(
         self,
@@ -256,7 +235,7 @@ class Judge:
         index: int,
         partials: WindowPartials,
         before: StoredRun | None,
-    ) -> _Drawn:
+    ) -> Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands.
 
         Args:
@@ -267,26 +246,25 @@ class Judge:
             before: of a step, what the one before it left.
         """
         cells, counted_cells = len(alarm.domain), len(alarm.counted)
+        operator = self._operators[alarm.id]
         statistics = statistics_of(partials.own, alarm.condition.statistics, counted_cells)
         if alarm.readers:
-            noisy = self._panes[alarm.id].release(statistics, self._noise)
+            noisy = cast("PaneOperator", operator).release(statistics, self._noise)
             cost = UniformCost(self._charges[alarm.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
             kept = self._stored.kept(alarm, noisy, self._noise.token(TOKEN_BYTES))
-            return _Drawn(silent, cost, noisy=kept)
+            return Drawn(silent, cost, noisy=kept)
         held = held_cells(alarm, key, self._ledger.progress)
-        shared_run = self._runs.get(alarm.id)
-        if shared_run is not None:
+        if in_runs(alarm):
             before = self._run_before(alarm, index)
-        run = shared_run or self._early.get(alarm.id)
-        if run is None:
-            operator = self._operators[alarm.id]
+        elif not _is_early(alarm):
             if alarm.reference is not None:
                 rows = len(alarm.reference.aggregates)
                 counted = statistics_of(partials.reference, rows, cells)
                 operator = operator_of(around(alarm, references_of(alarm, counted)))
             decided = decide_asked(operator, statistics, held, self._noise)
-            return _Drawn(decided.fired, decided.cost, reached=decided.reached)
+            return Drawn(decided.fired, decided.cost, reached=decided.reached)
+        run = cast("RunOperator | EarlyAlarms", operator)
         asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
@@ -297,7 +275,7 @@ class Judge:
             if held is None or shared
             else LevelCosts.of(np.where(held, 0, units))
         )
-        return _Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
+        return Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
 
     def _run_before(self, alarm: Alarm, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""
@@ -372,15 +350,15 @@ class Judge:
         What this process has asked for is served, and is not listed again.
         """
         scope = self._scopes[alarm.id]
-        sharing = self._sharing[scope]
-        schedule = self._schedules.get(scope)
-        if schedule is None:
-            schedule = Schedule.since(sharing.values(), self._ledger.progress.cursors(sharing))
-        windows, rest = schedule.through(key)
+        sharing, progress = self._sharing[scope], self._ledger.progress
+        following = self._following.get(scope)
+        if following is None:
+            following = first_windows(sharing.values(), progress.cursors(sharing))
+        windows, rest = windows_through(following, key)
         if windows:
-            # Others may have passed windows over since the schedule began: nobody asks for those.
+            # Others may have passed windows over since they were listed: nobody asks for those.
             beside = {window.alarm.id for window in windows} - {alarm.id}
-            cursors = {alarm.id: key.start_ms} | self._ledger.progress.cursors(beside)
+            cursors = {alarm.id: key.start_ms} | progress.cursors(beside)
             now_ms = self._clock_ms()
             requests = [
                 self._request(window, now_ms)
@@ -388,41 +366,22 @@ class Judge:
                 if window.key.start_ms >= cursors[window.alarm.id]
             ]
             self._ledger.admit(scope, requests, alarms=sharing.keys())
-        self._schedules[scope] = rest
+        self._following[scope] = rest
 
     def _request(self, window: Window, now_ms: int) -> Request:
         """Return what is asked for a window of the public schedule."""
         key, _, alarm = window
-        budget, operator = self._alarms.budget, self._runs.get(alarm.id)
+        budget, run = self._alarms.budget, cast("RunOperator", self._operators[alarm.id])
         return Request(
             charge=charge_of(alarm, budget, key, self._charges[alarm.id]),
             fingerprint=alarm.fingerprint,
             too_old=_too_old(alarm, key.end_ms, now_ms),
-            run=operator.run_terms if operator is not None and has_runs(alarm, budget) else None,
+            run=run.run_terms if in_runs(alarm) and has_runs(alarm, budget) else None,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """What was drawn for a window: nothing of it has left yet."""
-
-    fired: NDArray[np.bool_]
-    cost: CellCosts
-    late: tuple[tuple[int, int], ...] = ()
-    unanswered: int = 0
-    run: RunAfter | None = None
-    noisy: Noisy | None = None
-    counts: WindowCounts | None = None
-    reached: NDArray[np.int64] | None = None
-
-
-_Found: TypeAlias = "tuple[str | None, Callable[[], _Drawn]]"
-"""Why a window is denied, ``None`` where it is not; and what draws for it."""
-
-
-def _nothing() -> _Drawn:
-    raise ValueError("nothing is drawn for a window that is denied")
-
+_Found: TypeAlias = "str | Callable[[], Drawn]"
+"""Why a window is denied, or what draws for it."""
 
 _SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
 _DENIALS = {
@@ -430,6 +389,11 @@ _DENIALS = {
     Answer.TOO_OLD: "too_old",
     Answer.MISSED: "not_admitted",
 }
+
+
+def _is_early(alarm: Alarm) -> bool:
+    """Whether windows are looked at while they fill; those over panes are as often as one likes."""
+    return alarm.aim.looks > 1 and not alarm.readers
 
 
 def _too_old(alarm: Alarm, end_ms: int, now_ms: int) -> bool:

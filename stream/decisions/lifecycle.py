@@ -34,12 +34,13 @@ whichever step, and has not fired in it only once the last step is over::
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from stream.decisions.templates import problem, render
+from stream.decisions.templates import FIELDS, problem, render
 from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import moment_text
@@ -50,10 +51,13 @@ if TYPE_CHECKING:
     from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.model.lifecycles import Lifecycle
 
-__all__ = ["Cell", "Notice", "State", "fingerprint", "follows", "step"]
+__all__ = ["Cell", "Memory", "Notice", "State", "fingerprint", "follows", "moved", "step"]
 
 Status = Literal["firing", "ongoing", "resolved", "denied"]
 Key = tuple[tuple[str, str], ...]
+Memory = tuple[bool, ...] | int
+"""What the next answered windows of a group depend on: which of the last ones fired, newest last;
+while it is firing, for how many in a row none did."""
 
 _UNANSWERED: Final = "unanswered"
 _INCOMPLETE: Final = "incomplete_records"
@@ -110,8 +114,7 @@ class Cell:
     """What is known of one group.
 
     Args:
-        fired: whether it fired in its last answered windows, newest last.
-        quiet: answered windows in a row in which it did not fire, while it fires.
+        memory: as :func:`moved` has it.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of the last time that it fired.
         through: end of the window that it last fired in; empty where it did not.
@@ -119,8 +122,7 @@ class Cell:
         severity: of the last time that it fired, where its alarm has levels.
     """
 
-    fired: tuple[bool, ...] = ()
-    quiet: int = 0
+    memory: Memory = ()
     since: str = ""
     alarm_id: str = ""
     through: str = ""
@@ -185,14 +187,14 @@ def step(
     denied = decision.outcome == "denied"
     answered = not denied and whole and not decision.unanswered
     fired: dict[Key, AlarmRecord] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
-    said = _Saying(decision, terms, timezone)
+    notice = partial(_notice, decision, terms, timezone)
     end = decision.window_end if decision.whole_end is msgspec.UNSET else decision.whole_end
     unclear = state.unclear if answered else end
     over = decision.window_end == end != unclear
     notices = []
     if not answered:
         reason = decision.reason or (_INCOMPLETE if not whole else _UNANSWERED)
-        notices.append(said.notice((), Cell(), "denied", reason))
+        notices.append(notice((), Cell(), "denied", reason))
     cells: dict[Key, Cell] = {}
     for key in sorted({*state.cells, *fired}):
         before = state.cells.get(key, Cell())
@@ -203,10 +205,10 @@ def step(
             cell = _moved(before, fired.get(key), terms, decision.window_start, end)
         goes_on = bool(before.since and cell.since) and before.severity == cell.severity
         if before.since and not goes_on:
-            notices.append(said.notice(key, before, "resolved"))
+            notices.append(notice(key, before, "resolved"))
         if cell.since:
-            notices.append(said.notice(key, cell, "ongoing" if goes_on else "firing"))
-        if cell.since or any(cell.fired):
+            notices.append(notice(key, cell, "ongoing" if goes_on else "firing"))
+        if cell.since or cell.memory:
             cells[key] = cell
     after = State(
         decision.ledger,
@@ -224,78 +226,84 @@ def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     return _digest(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
+def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
+    """Return what is remembered of a group after an answered window; nothing once it is resolved.
+
+    Args:
+        memory: before it.
+        terms: of the lifecycle.
+        fired: whether the group fired in it.
+    """
+    if isinstance(memory, int):
+        quiet = 0 if fired else memory + 1
+        return () if quiet == terms.resolve_after else quiet
+    kept = (*memory, fired)
+    if sum(kept) >= terms.needed:
+        return 0
+    if terms.needed == terms.among and not fired:  # a new row begins
+        return ()
+    while kept and not (kept[0] and len(kept) < terms.among):
+        kept = kept[1:]
+    return kept
+
+
 def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a group after it fired in a window that ends then, or did not fire in all of it."""
-    fired = (*cell.fired, alarm is not None)[-terms.among :]
-    held, severity = cell.held, cell.severity
-    last, through = cell.alarm_id, ""
-    if alarm is not None:
-        last, through, severity = alarm.alarm_id, end, alarm.severity
-        held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
-    if not cell.since:
-        since = start if sum(fired) >= terms.needed else ""
-        return Cell(fired, 0, since, last, through, held, severity)
-    quiet = 0 if alarm is not None else cell.quiet + 1
-    if quiet >= terms.resolve_after:
+    memory = moved(cell.memory, terms, fired=alarm is not None)
+    firing = isinstance(memory, int)
+    if cell.since and not firing:
         return Cell()
-    return Cell(fired, quiet, cell.since, last, through, held, severity)
+    since = cell.since or (start if firing else "")
+    if alarm is None:
+        return replace(cell, memory=memory, since=since, through="")
+    held = "" if alarm.held_until is msgspec.UNSET else max(cell.held, alarm.held_until)
+    return Cell(memory, since, alarm.alarm_id, end, held, alarm.severity)
 
 
-@dataclass(frozen=True, slots=True)
-class _Saying:
-    """Words the notices of one window."""
-
-    decision: DecisionRecord
-    terms: Lifecycle
-    timezone: str
-
-    def notice(self, key: Key, cell: Cell, status: Status, reason: str | None = None) -> Notice:
-        decision, group = self.decision, dict(key)
-        mark = fingerprint(decision.alarm, group)
-        window = [mark, status, decision.window_start, decision.window_end]
-        of_labels = {"alarm": decision.alarm, **group}
-        labels = self.terms.labels
-        if status == "denied":  # of no group: what speaks of one cannot be said
-            labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
-        level = {"severity": cell.severity} if cell.severity else {}
-        return Notice(
-            notice_id=_digest(b"tocsin.notice", window),
-            fingerprint=mark,
-            status=status,
-            alarm=decision.alarm,
-            group=group,
-            labels={name: render(text, of_labels) for name, text in labels.items()} | level,
-            annotations=self._told(key, cell, status),
-            alarm_id=cell.alarm_id,
-            reason=reason,
-            since=cell.since,
-            window_start=decision.window_start,
-            window_end=decision.window_end,
-            next_start=decision.next_start,
-            ledger=decision.ledger,
-            sequence=decision.sequence,
-            severity=cell.severity,
-        )
-
-    def _told(self, key: Key, cell: Cell, status: Status) -> dict[str, str]:
-        if status == "denied" or not self.terms.annotations:
-            return {}
-        decision = self.decision
-        fields = {
-            "alarm": decision.alarm,
-            "status": status,
-            "since": self._local(cell.since),
-            "window_start": self._local(decision.window_start),
-            "window_end": self._local(decision.window_end),
-            "alarm_id": cell.alarm_id,
-            "ledger": decision.ledger,
-            "sequence": str(decision.sequence),
-            **dict(key),
-        }
-        return {name: render(text, fields) for name, text in self.terms.annotations.items()}
-
-    def _local(self, instant: str) -> str:
-        return moment_text(from_iso_utc(instant), self.timezone)
+def _notice(  # noqa: PLR0917 -- most are given once for a window
+    decision: DecisionRecord,
+    terms: Lifecycle,
+    timezone: str,
+    key: Key,
+    cell: Cell,
+    status: Status,
+    reason: str | None = None,
+) -> Notice:
+    """Word one notice of a window."""
+    group, labels = dict(key), terms.labels
+    mark = fingerprint(decision.alarm, group)
+    of_labels = {"alarm": decision.alarm, **group}
+    if status == "denied":  # of no group: what speaks of one cannot be said
+        labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
+    level = {"severity": cell.severity} if cell.severity else {}
+    notice = Notice(
+        notice_id=_digest(
+            b"tocsin.notice", [mark, status, decision.window_start, decision.window_end]
+        ),
+        fingerprint=mark,
+        status=status,
+        alarm=decision.alarm,
+        group=group,
+        labels={name: render(text, of_labels) for name, text in labels.items()} | level,
+        annotations={},
+        alarm_id=cell.alarm_id,
+        reason=reason,
+        since=cell.since,
+        window_start=decision.window_start,
+        window_end=decision.window_end,
+        next_start=decision.next_start,
+        ledger=decision.ledger,
+        sequence=decision.sequence,
+        severity=cell.severity,
+    )
+    if status == "denied" or not terms.annotations:
+        return notice
+    fields = {name: str(getattr(notice, name)) for name in FIELDS}
+    for name in ("since", "window_start", "window_end"):
+        fields[name] = moment_text(from_iso_utc(fields[name]), timezone)
+    texts = terms.annotations.items()
+    said = {name: render(text, fields | group) for name, text in texts}
+    return msgspec.structs.replace(notice, annotations=said)
 
 
 def _key(group: Mapping[str, str]) -> Key:

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
     from operators.base import Operator, PaneOperator, Plan, RunOperator
     from operators.conditions.condition import Aim
-    from operators.single.looks import EarlyAlarms
     from operators.single.severity import SeverityLevels
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 __all__ = [
     "as_charged",
-    "early_of",
     "operator_of",
     "panes_of",
     "plans_of",
@@ -66,19 +64,6 @@ def run_of(alarm: Alarm) -> RunOperator | None:
     """
     planned = mechanism_of(alarm.mechanism).run
     return None if planned is None or alarm.aim.looks > 1 else planned(alarm.condition, alarm.aim)
-
-
-def early_of(alarm: Alarm) -> EarlyAlarms | None:
-    """Plan the operator of an alarm that looks at windows while they fill; ``None`` for others.
-
-    Windows over panes are looked at as often as one likes: :func:`panes_of`.
-
-    Raises:
-        ConfigError: its mechanism cannot, or its aim cannot be kept.
-    """
-    if alarm.aim.looks == 1 or mechanism_of(alarm.mechanism).panes is not None:
-        return None
-    return cast("EarlyAlarms", operator_of(alarm))  # what descriptors make for several looks
 
 
 def panes_of(alarm: Alarm) -> PaneOperator | None:

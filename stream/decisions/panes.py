@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.costs.charges import WindowKey
 from accountant.costs.noisy import Noisy
-from stream.decisions.schedule import oldest_index
+from stream.decisions.schedule import oldest_index, windows_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class StoredPanes:
         rows = self._ledger.noisy.between(panes.id, start_ms, end_ms)
         stored = {row.key: row for row in rows if row.fingerprint == panes.fingerprint}
         found = []
-        for one in _panes_of(panes, start_ms, end_ms):
+        for one in windows_within(panes, start_ms, end_ms):
             row = stored.get(one)
             if row is None:
                 return self._why_not(one)
@@ -151,12 +151,3 @@ def _encoded(noisy: NDArray[np.int64]) -> bytes:
 def _begun_ms(alarm: Alarm, cursor_ms: int) -> int:
     """Return where the oldest undecided window of an alarm starts, its earlier steps included."""
     return alarm.calendar.counted(oldest_index(alarm, cursor_ms))[0]
-
-
-def _panes_of(panes: Alarm, start_ms: int, end_ms: int) -> Iterator[WindowKey]:
-    """Yield the panes of a window, in their order."""
-    calendar = panes.calendar
-    index = calendar.next_active(calendar.first_starting_at(start_ms))
-    while (bounds := calendar.bounds(index))[1] <= end_ms:
-        yield WindowKey(end_ms=bounds[1], query=panes.id, start_ms=bounds[0])
-        index = calendar.next_active(index + 1)

@@ -8,7 +8,6 @@ All kinds of record hold configuration and released values only. Their published
 from __future__ import annotations
 
 from hashlib import blake2b
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -17,7 +16,7 @@ from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from accountant.costs.charges import WindowKey
 
@@ -36,7 +35,6 @@ __all__ = [
     "encode",
     "epsilon_text",
     "loss_fields",
-    "schema",
 ]
 
 _Kind = TypeVar("_Kind")
@@ -226,39 +224,6 @@ def encode(record: Record) -> bytes:
     return msgspec.json.encode(record)
 
 
-def decode_alarm(value: bytes) -> AlarmRecord:
-    """Parse a record of the alarms topic.
-
-    Raises:
-        DataError: if it is not an alarm.
-    """
-    return _decode(_ALARM, value, "an alarm")
-
-
-def decode_decision(value: bytes) -> DecisionRecord:
-    """Parse a record of the decisions topic.
-
-    Raises:
-        DataError: if it is not a decision.
-    """
-    return _decode(_DECISION, value, "a decision")
-
-
-def decode_count(value: bytes) -> CountRecord:
-    """Parse a record of the counts topic.
-
-    Raises:
-        DataError: if it is not a noisy count.
-    """
-    return _decode(_COUNT, value, "a noisy count")
-
-
-def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, Any]:
-    """Return the published JSON Schema (2020-12) of a record, or of what is delivered."""
-    text = files(__package__).joinpath("schemas", f"{kind}.schema.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, Any])
-
-
 def loss_fields(units: int, *, gaussian: bool) -> dict[str, Any]:
     """Return the fields of an alarm that say what a cell lost.
 
@@ -284,11 +249,6 @@ def epsilon_text(units: int) -> str:
     return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
 
 
-_ALARM = msgspec.json.Decoder(AlarmRecord)
-_DECISION = msgspec.json.Decoder(DecisionRecord)
-_COUNT = msgspec.json.Decoder(CountRecord)
-
-
 def _check_kind(
     record: AlarmRecord | DecisionRecord, pure: tuple[object, ...], gaussian: tuple[object, ...]
 ) -> None:
@@ -305,11 +265,22 @@ def _identity(kind: bytes, key: WindowKey, group: Mapping[str, str]) -> str:
     return blake2b(canonical, digest_size=16, person=kind).hexdigest()
 
 
-def _decode(decoder: msgspec.json.Decoder[_Kind], value: bytes, what: str) -> _Kind:
-    try:
-        return decoder.decode(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"the record is not {what} of this version",
-            hint="check the topic: other producers or another version of Tocsin wrote to it",
-        ) from error
+def _decoding(kind: type[_Kind], what: str) -> Callable[[bytes], _Kind]:
+    """Return what parses a record of a topic, and raises a ``DataError`` where it is none."""
+    decoder = msgspec.json.Decoder(kind)
+
+    def decode(value: bytes) -> _Kind:
+        try:
+            return decoder.decode(value)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise DataError(
+                f"the record is not {what} of this version",
+                hint="check the topic: other producers or another version of Tocsin wrote to it",
+            ) from error
+
+    return decode
+
+
+decode_alarm = _decoding(AlarmRecord, "an alarm")
+decode_decision = _decoding(DecisionRecord, "a decision")
+decode_count = _decoding(CountRecord, "a noisy count")

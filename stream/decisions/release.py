@@ -7,9 +7,11 @@ decided.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
@@ -29,18 +31,23 @@ from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
+    from accountant.costs.charges import CellCosts
+    from accountant.costs.noisy import Noisy
+    from accountant.costs.runs import RunAfter
     from accountant.records import StoredDecision
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 __all__ = [
+    "Drawn",
     "alarm_records",
     "count_records",
     "decision_record",
     "encode_fired",
-    "held_until",
     "released_alarms",
     "released_counts",
     "released_ids",
@@ -74,34 +81,49 @@ class _InRun(msgspec.Struct, frozen=True):
 _STORED = msgspec.json.Decoder(_Groups | _InRun)
 
 
-def encode_fired(
-    alarm: Alarm,
-    fired: Iterable[int],
-    *,
-    late: Iterable[tuple[int, int]] = (),
-    unanswered: int = 0,
-    counts: WindowCounts | None = None,
-    severities: Sequence[str] = (),
-) -> bytes:
-    """Return the groups that fired as JSON, for the ledger, and what leaves beside them.
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn for a window: nothing of it has left before it is stored.
 
     Args:
-        alarm: names them.
-        fired: their numbers.
+        fired: shape (cells,), which groups fired.
+        cost: what each of them lost.
         late: numbers of earlier windows and of groups that fired only now.
         unanswered: how many got no answer, as the run of their alarm was spent.
+        run: how the window leaves its run.
+        noisy: what is stored of a pane.
         counts: the noisy counts of the window, where they leave.
-        severities: names of the highest levels of those that fired, where their alarm has any.
+        reached: shape (cells,), how many severity levels fired, where there are any.
     """
-    groups = [alarm.domain.group(index) for index in fired]
-    others = [
-        _Late(alarm.domain.group(index), *alarm.calendar.bounds(window)) for window, index in late
-    ]
-    if not others and not unanswered and counts is None and not severities:
-        return msgspec.json.encode(groups)
-    kept = msgspec.UNSET if counts is None else counts
-    levels = list(severities) or msgspec.UNSET
-    return msgspec.json.encode(_InRun(groups, others, unanswered, kept, levels))
+
+    fired: NDArray[np.bool_]
+    cost: CellCosts
+    late: tuple[tuple[int, int], ...] = ()
+    unanswered: int = 0
+    run: RunAfter | None = None
+    noisy: Noisy | None = None
+    counts: WindowCounts | None = None
+    reached: NDArray[np.int64] | None = None
+
+    @property
+    def alarms(self) -> int:
+        """How many alarms it releases."""
+        return int(np.count_nonzero(self.fired)) + len(self.late)
+
+
+def encode_fired(alarm: Alarm, drawn: Drawn) -> bytes:
+    """Return the groups that fired as JSON, for the ledger, and what leaves beside them."""
+    cells, domain = np.flatnonzero(drawn.fired), alarm.domain
+    fired = [domain.group(cell) for cell in cells.tolist()]
+    late = [_Late(domain.group(cell), *alarm.calendar.bounds(at)) for at, cell in drawn.late]
+    names = [level.name for level in alarm.aim.severities]
+    reached = drawn.reached[cells].tolist() if names and drawn.reached is not None else ()
+    severities = [names[level - 1] for level in reached]
+    if not late and not drawn.unanswered and drawn.counts is None and not severities:
+        return msgspec.json.encode(fired)
+    counts = msgspec.UNSET if drawn.counts is None else drawn.counts
+    levels = severities or msgspec.UNSET
+    return msgspec.json.encode(_InRun(fired, late, drawn.unanswered, counts, levels))
 
 
 def released_ids(decision: StoredDecision) -> list[str]:
@@ -114,6 +136,7 @@ def alarm_records(alarm: Alarm, decision: StoredDecision) -> Iterator[AlarmRecor
     severities = released_severities(decision)
     for key, group in released_alarms(decision):
         identity, around = alarm_id(key, group), window_around(alarm, key)
+        window = around or (key.start_ms, key.end_ms)
         severity = severities.get(identity, "")
         level = alarm.at_severity(severity)
         yield AlarmRecord(
@@ -126,8 +149,8 @@ def alarm_records(alarm: Alarm, decision: StoredDecision) -> Iterator[AlarmRecor
             ledger=decision.ledger_id,
             sequence=decision.sequence,
             severity=severity or msgspec.UNSET,
-            held_until=held_until(alarm, key),
-            **_bounds("window", *(around or (key.start_ms, key.end_ms))),
+            held_until=iso_utc(window[1] + alarm.hold_ms) if alarm.hold_ms else msgspec.UNSET,
+            **_bounds("window", *window),
             **({} if around is None else _bounds("step", key.start_ms, key.end_ms)),
             **loss_fields(decision.epsilon_units, gaussian=alarm.aim.gaussian),
         )
@@ -231,12 +254,6 @@ def window_around(alarm: Alarm, key: WindowKey) -> tuple[int, int] | None:
 def whole_window(alarm: Alarm, key: WindowKey) -> tuple[int, int]:
     """Return start and end of a decided window, or of the window that it is a step of."""
     return window_around(alarm, key) or (key.start_ms, key.end_ms)
-
-
-def held_until(alarm: Alarm, key: WindowKey) -> str | msgspec.UnsetType:
-    """Return until when who fired in a window is held, as records say it; unset without hold."""
-    end_ms = whole_window(alarm, key)[1]
-    return iso_utc(end_ms + alarm.hold_ms) if alarm.hold_ms else msgspec.UNSET
 
 
 def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:

@@ -7,17 +7,16 @@ it. A schedule that lags behind names windows once more, which the ledger ignore
 
 from __future__ import annotations
 
-from heapq import heapify, heapreplace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import WindowKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from stream.model.alarm import Alarm
 
-__all__ = ["Schedule", "Window", "oldest_index"]
+__all__ = ["Window", "first_windows", "oldest_index", "windows_through", "windows_within"]
 
 
 class Window(NamedTuple):
@@ -34,37 +33,40 @@ class Window(NamedTuple):
     alarm: Alarm
 
 
-class Schedule:
-    """Every active window of some alarms from one place in the order on; immutable.
+def first_windows(alarms: Iterable[Alarm], cursors: Mapping[str, int]) -> list[Window]:
+    """Return the oldest undecided window of every alarm.
 
     Args:
-        following: the next window of each alarm, as a heap.
+        alarms: all that draw on one budget.
+        cursors: per alarm id the start (ms) of its oldest undecided window.
     """
+    return [_window(alarm, oldest_index(alarm, cursors[alarm.id])) for alarm in alarms]
 
-    def __init__(self, following: list[Window]) -> None:
-        self._following = following
 
-    @classmethod
-    def since(cls, alarms: Iterable[Alarm], cursors: Mapping[str, int]) -> Self:
-        """Begin with the oldest undecided window of every alarm.
+def windows_through(
+    following: Iterable[Window], last: WindowKey
+) -> tuple[list[Window], list[Window]]:
+    """Return the windows up to one in order, and the next window of every alarm behind them.
 
-        Args:
-            alarms: all that draw on one budget, at least one.
-            cursors: per alarm id the start (ms) of its oldest undecided window.
-        """
-        following = [_window(alarm, oldest_index(alarm, cursors[alarm.id])) for alarm in alarms]
-        heapify(following)
-        return cls(following)
-
-    def through(self, last: WindowKey) -> tuple[list[Window], Schedule]:
-        """Return the windows up to ``last`` in order, and the schedule that goes on behind them."""
-        found: list[Window] = []
-        following = list(self._following)
-        while following[0].key <= last:
-            window = following[0]
+    Args:
+        following: the next window of every alarm.
+        last: that one.
+    """
+    found, rest = [], []
+    for window in following:
+        while window.key <= last:
             found.append(window)
-            heapreplace(following, _window(window.alarm, window.number + 1))
-        return found, Schedule(following)
+            window = _window(window.alarm, window.number + 1)  # noqa: PLW2901 -- the next one
+        rest.append(window)
+    return sorted(found), rest
+
+
+def windows_within(alarm: Alarm, since_ms: int, until_ms: int) -> Iterator[WindowKey]:
+    """Yield the active windows that start at an instant or later, and end by another, in order."""
+    window = _window(alarm, alarm.calendar.first_starting_at(since_ms))
+    while window.key.end_ms <= until_ms:
+        yield window.key
+        window = _window(alarm, window.number + 1)
 
 
 def oldest_index(alarm: Alarm, cursor_ms: int) -> int:

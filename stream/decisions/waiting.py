@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Awaited"]
 
-_MISSING: Final = "partition_missing"
-_UNREFERENCED: Final = "reference_timeout"
-_WHY: Final = {Stand.TRANSACTION: "transaction_open", Stand.CORRUPT: "partition_corrupt"}
+_WHY: Final = dict.fromkeys(Stand, "partition_missing") | {
+    Stand.TRANSACTION: "transaction_open",
+    Stand.CORRUPT: "partition_corrupt",
+}
+_UNREFERENCED: Final = dict.fromkeys(Stand, "reference_timeout")
 
 
 class Awaited:
@@ -38,18 +40,17 @@ class Awaited:
         self, alarm: Alarm, partials: WindowPartials, partitions: Mapping[str, int]
     ) -> None:
         found = {one.partition for one in partials.own}
-        own = set(range(partitions[alarm.feed.name])) - found
-        self._own = _Lacking(alarm.feed.name, own, alarm.decide_timeout_ms)
-        self._reference = _NOTHING
+        feed, timeout_ms = alarm.feed.name, alarm.decide_timeout_ms
+        self._lacking = [_Lacking(feed, {*range(partitions[feed])} - found, timeout_ms, _WHY)]
         if alarm.reference is not None:
-            feed = alarm.reference.feed.name
+            feed, timeout_ms = alarm.reference.feed.name, alarm.reference.timeout_ms
             found = {one.partition - REFERENCE_PARTITIONS for one in partials.reference}
-            lacking = set(range(partitions[feed])) - found
-            self._reference = _Lacking(feed, lacking, alarm.reference.timeout_ms)
+            lacking = {*range(partitions[feed])} - found
+            self._lacking.append(_Lacking(feed, lacking, timeout_ms, _UNREFERENCED))
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self._own.partitions or self._reference.partitions)
+        return any(one.partitions for one in self._lacking)
 
     def too_long(self, counts: Counts, cut_ms: int, now_ms: int) -> str | None:
         """Say why the window is denied, ``None`` while it may still get what it lacks.
@@ -62,11 +63,8 @@ class Awaited:
             cut_ms: window end + grace.
             now_ms: wall clock.
         """
-        still = self._own.still(counts, cut_ms, now_ms)
-        if still is not None:
-            return _WHY.get(still, _MISSING)
-        still = self._reference.still(counts, cut_ms, now_ms)
-        return None if still is None else _UNREFERENCED
+        reasons = (one.too_long(counts, cut_ms, now_ms) for one in self._lacking)
+        return next((reason for reason in reasons if reason is not None), None)
 
 
 class _Lacking(NamedTuple):
@@ -75,16 +73,14 @@ class _Lacking(NamedTuple):
     feed: str
     partitions: set[int]
     timeout_ms: int
+    why: Mapping[Stand, str]
 
-    def still(self, counts: Counts, cut_ms: int, now_ms: int) -> Stand | None:
-        """Return how the first one stands that has stood still for too long."""
+    def too_long(self, counts: Counts, cut_ms: int, now_ms: int) -> str | None:
+        """Return why the first one that has stood still for too long does."""
         if not self.partitions or now_ms - cut_ms <= self.timeout_ms:
             return None
         places = counts.places(self.feed)
         for partition in sorted(self.partitions & places.keys()):
             if places[partition].still_ms(cut_ms, now_ms) > self.timeout_ms:
-                return places[partition].stand
+                return self.why[places[partition].stand]
         return None
-
-
-_NOTHING: Final = _Lacking("", set(), 0)

@@ -226,13 +226,10 @@ def _kinds_of_periods(
     if table is None or not alarms:
         return [None] * len(alarms), [(1,) if each else None for each in runs]
     rows = [table.windows(alarm.calendar) for alarm in alarms]
-    rows += [
-        table.runs(alarm.calendar) if each else rows[0]
-        for alarm, each in zip(alarms, runs, strict=True)
-    ]
+    rows += [table.runs(each.calendar) for each in alarms if has_runs(each, budget)]
     found = [tuple(row) for row in np.unique(np.stack(rows), axis=1).tolist()]
-    counted = zip(found[len(alarms) :], runs, strict=True)
-    return list(found[: len(alarms)]), [row if each else None for row, each in counted]
+    counted = iter(found[len(alarms) :])
+    return list(found[: len(alarms)]), [next(counted) if each else None for each in runs]
 
 
 def _is_steady(calendar: Calendar) -> bool:

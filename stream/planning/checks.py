@@ -20,13 +20,12 @@ from stream.model.requirements import SPANS
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve, why_not
 from stream.planning.playing import played
+from stream.planning.search import alike
 from stream.planning.shown import rate
 from stream.planning.utility import utility_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
     from accountant.budget.plan import BudgetPlan, ScopePlan
     from stream.model.alarm import Alarm
@@ -161,14 +160,8 @@ def _ordinary(law: DetectionCurve, alarm: Alarm) -> Iterator[tuple[int, float, s
         if not law.due(cell, np.zeros(1, dtype=np.int64))[0]:
             yield cell, 0.0, "in an empty group", _TOO_WIDE
     if alarm.baseline is not None:
-        for cell in _unlike(law.thresholds, alarm.baseline):
+        kinds = sorted(cell for cell, _ in alike(law.thresholds, alarm.baseline))
+        for cell in kinds[:_MOST_CELLS]:
             named, baseline = ", ".join(alarm.domain.group(cell).values()), alarm.baseline[cell]
             where = f" in {named}" if named else ""
             yield cell, float(baseline), f"at the baseline{where}, {baseline:g}", _TOO_NEAR
-
-
-def _unlike(thresholds: NDArray[np.int64], baseline: NDArray[np.float64]) -> list[int]:
-    """Return a cell of every pair of threshold and baseline, the first so many."""
-    pairs = np.stack([thresholds.astype(np.float64), baseline])
-    _, firsts = np.unique(pairs, axis=1, return_index=True)
-    return sorted(firsts.tolist())[:_MOST_CELLS]

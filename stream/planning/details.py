@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accountant.units import PrivacyUnit
+from operators.conditions.formula import atom_of
+from operators.conditions.score import score_of
+from operators.registry import mechanism_of
+from stream.decisions.counts import deviation_of
+from stream.decisions.mechanisms import panes_of
 from stream.model.holds import held_windows, in_runs, shown_falsely
 from stream.model.losses import loss_text
+from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
-from stream.planning.panes import pane_shares
-from stream.planning.prices import price_setter
 from stream.planning.runs import run_outlook
 from stream.planning.utility import utility_of
 from stream.windows.calendars import duration_words
@@ -16,7 +21,7 @@ from stream.windows.calendars import duration_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accountant.budget.plan import ScopePlan
+    from accountant.budget.plan import AlarmPlan, ScopePlan
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
     from stream.planning.runs import RunOutlook
@@ -37,19 +42,19 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
             varying = f"{utility.false.fired_varying:.3g} false alarms a week"
             yield f"{query.id}: {varying} if counts vary around the baseline (Poisson)"
         if in_runs(query):
-            yield f"{query.id}: {_run_line(run_outlook(query, budget), budget)}"
-        if (price := price_setter(query, budget.gaussian)) is not None:
-            yield f"{query.id}: {price.text}"
+            yield f"{query.id}: {_run_line(run_outlook(query, budget))}"
+        if text := _decisive(query):
+            yield f"{query.id}: {text} sets the cost"
         if query.hold_ms:
             yield f"{query.id}: {_hold_line(query)}"
     for plan in budget_plan(alarms).scopes:
-        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
-        yield from (share.text for share in pane_shares(queries, budget))
-        yield from _cap_lines(plan, budget)
+        for alarm in plan.alarms:
+            yield from _pane_lines(alarm, alarms)
+            yield from _cap_lines(alarm, budget)
         yield from _sharing_lines(plan, budget)
 
 
-def _run_line(run: RunOutlook, budget: Budget) -> str:
+def _run_line(run: RunOutlook) -> str:
     found = (
         f"an SVT run of {run.alarms} alarms: threshold noise"
         f" {run.threshold_scale:.4g}, query noise {run.query_scale:.4g}, correction"
@@ -57,9 +62,45 @@ def _run_line(run: RunOutlook, budget: Budget) -> str:
     )
     if run.queries is not None:
         found += f"; {run.queries} queries, {run.negatives} negative answers an alarm"
-    if run.windows_units is not None:
-        found += f"; window by window it would be {loss_text(budget.gaussian, run.windows_units)}"
     return found
+
+
+def _decisive(alarm: Alarm) -> str:
+    """Return which of several comparisons sets the price of an alarm; "" where there is none.
+
+    Mechanisms that add up a loss for every comparison have a price that all of them set.
+    """
+    condition, mechanism = alarm.condition, mechanism_of(alarm.mechanism)
+    names = {atom_of(one) for one in condition.formula.literals} - set(condition.guards)
+    if len(names) < 2 or mechanism.conditions is None or mechanism.first_phase:
+        return ""
+    asked = condition if alarm.aim.promise == "misses" else condition.negated
+    name = atom_of(score_of(asked, alarm.aim.tolerances).decisive)
+    at = condition.formula.atoms.index(name)
+    own = alarm.aim.tolerances[at] * alarm.aggregates[condition.atoms[name].statistic].per_unit
+    return f"{alarm.texts[at]} with tolerance {decimal(own)}"
+
+
+def _pane_lines(plan: AlarmPlan, alarms: Alarms) -> Iterator[str]:
+    """Yield who shares panes and what these cost, and how accurate released counts are."""
+    panes = alarms.running[plan.query]
+    if not panes.readers:
+        return
+    gaussian, event = alarms.budget.gaussian, alarms.budget.unit is PrivacyUnit.EVENT
+    loss = "no end" if plan.worst_units is None else loss_text(gaussian, plan.worst_units)
+    yield (
+        f"{', '.join(panes.readers)} {'share' if len(panes.readers) > 1 else 'has'} noisy panes,"
+        f" {panes.id} ({panes.calendar.describe()}):"
+        f" {'an event' if event else 'a person and period'} pays {loss} for all of them"
+    )
+    for reader in map(alarms.by_name.__getitem__, panes.readers):
+        operator = panes_of(reader)
+        if operator is not None and reader.releases_counts:
+            deviation = deviation_of(reader, operator, reader.aim.panes)
+            yield (
+                f"{reader.id}: its noisy counts leave for nothing more, with a standard deviation"
+                f" of {deviation:.3g}"
+            )
 
 
 def _hold_line(alarm: Alarm) -> str:
@@ -76,14 +117,13 @@ def _hold_line(alarm: Alarm) -> str:
     )
 
 
-def _cap_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:
-    for alarm in plan.alarms:
-        if alarm.windows_cap is not None and alarm.uncapped_units is not None:
-            without = loss_text(budget.gaussian, alarm.uncapped_units)
-            yield (
-                f"{alarm.query}: a person counts in {alarm.windows_cap} windows of a period at"
-                f" most; without that it would be {without}"
-            )
+def _cap_lines(plan: AlarmPlan, budget: Budget) -> Iterator[str]:
+    if plan.windows_cap is not None and plan.uncapped_units is not None:
+        without = loss_text(budget.gaussian, plan.uncapped_units)
+        yield (
+            f"{plan.query}: a person counts in {plan.windows_cap} windows of a period at most;"
+            f" without that it would be {without}"
+        )
 
 
 def _sharing_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:

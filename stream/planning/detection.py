@@ -8,7 +8,7 @@ Where no exact law is known there is no number, and :func:`why_not` says why. Pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,16 +51,19 @@ class DetectionCurve:
     steps: int | None = None
     whole: Alarm | None = None
     number: int = 0
-    operator: Operator = field(init=False, repr=False)
-    _known: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Plan the operator.
+    @cached_property
+    def operator(self) -> Operator:
+        """What decides the alarm.
 
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        object.__setattr__(self, "operator", operator_of(self.whole or self.alarm))
+        return operator_of(self.whole or self.alarm)
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], float]:
+        return {}
 
     def severities(self) -> Iterator[tuple[str, DetectionCurve]]:
         """Yield the law of every severity level by its name; itself of an alarm without."""
@@ -78,8 +81,6 @@ class DetectionCurve:
         Mechanisms decide a condition by its score, so where that has several aggregates, or one
         that does not say all, the law is that of a test of the score: its aggregate is the score.
 
-        Raises:
-            ConfigError: the alarm's aim cannot be kept.
         """
         if mechanism_of(alarm.mechanism).conditions is None or _one_added(alarm):
             return cls(alarm)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
@@ -19,12 +20,11 @@ from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.detection import whole
 from stream.planning.occupancy import ActiveWindows
-from stream.planning.series import WEEK_MS
+from stream.planning.search import alike
 from stream.windows.cumulative import whole_windows
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from stream.planning.detection import DetectionCurve
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FalseAlarms", "false_alarms", "windows_in_a_week"]
 
+_WEEK_MS: Final = 7 * DAY_MS
 _WEEKS: Final = 54
 _COUNTS: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS})
 _MOST_GROUPS: Final = 2_000
@@ -80,11 +81,15 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
         groups differ in more ways than are added up.
     """
     alarm = law.alarm
-    if alarm.baseline is None or (alike := _alike(law, alarm.baseline)) is None:
+    if alarm.baseline is None:
+        return None
+    distances = (level.distances for level in alarm.aim.severities)
+    kinds = alike(law.thresholds, law.references, alarm.baseline, *distances)
+    if len(kinds) > _MOST_GROUPS:
         return None
     found: list[tuple[int, float]] = []
     varying: float | None = 0.0
-    for cell, size in alike:
+    for cell, size in kinds:
         baseline = float(alarm.baseline[cell])
         granules = np.array([whole(baseline / law.unit)], np.int64)
         here = law.chances(cell, granules)
@@ -110,33 +115,10 @@ def windows_in_a_week(calendar: Calendar) -> int:
     Windows that are evaluated in steps are one each.
     """
     calendar = whole_windows(calendar)
-    edges = [REFERENCE_MS + week * WEEK_MS for week in range(_WEEKS)]
+    edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())
-
-
-def _alike(law: DetectionCurve, baseline: NDArray[np.float64]) -> list[tuple[int, int]] | None:
-    """Return a group of each kind that fires alike, with how many there are of it.
-
-    ``None`` where there are too many kinds.
-    """
-    groups, cells, sizes = np.unique(
-        np.stack(
-            [
-                law.thresholds.astype(np.float64),
-                law.references,
-                baseline,
-                *(level.distances for level in law.alarm.aim.severities),
-            ]
-        ),
-        axis=1,
-        return_index=True,
-        return_counts=True,
-    )
-    if groups.shape[1] > _MOST_GROUPS:
-        return None
-    return list(zip(cells.tolist(), sizes.tolist(), strict=True))
 
 
 def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
@@ -148,10 +130,7 @@ def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
     collective = mechanism_of(law.alarm.mechanism).collective
     if counts.size > (_MOST_WALKED if collective else _MOST_COUNTS):
         return None
-    logs = np.array(
-        [k * math.log(baseline) - math.lgamma(k + 1) if baseline else -k for k in counts]
-    )
-    masses = np.exp(logs - logs.max()) if baseline else (counts == 0).astype(np.float64)
+    masses = np.exp(xlogy(counts, baseline) - gammaln(counts + 1) - baseline)
     chances = law.chances(cell, counts)
     if chances is None:
         return None

@@ -208,6 +208,8 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
     queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     budget, terms, gaussian = alarms.budget, plan.terms, alarms.budget.gaussian
     whole, sums = played(plan, queries, budget), totals(plan, queries, budget)
+    spans = [(float(from_loss_units(units)), periods) for units, periods in sums or ()]
+    week, year = spans or (None, None)
     by_name = {one.alarm.id: one for one in solved}
     shown = tuple(
         _alarm(alarm, query, alarms, whole, by_name.get(query.id))
@@ -221,10 +223,10 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
         loss=loss_name(gaussian),
         epsilon_max=decimal(budget.epsilon_max),
         delta="" if gaussian is None else decimal(gaussian.delta),
-        limit=_loss(terms.epsilon_max_units),
+        limit=float(from_loss_units(terms.epsilon_max_units)),
         limit_text=wall_text(gaussian, terms.epsilon_max_units),
         period=terms.period or "",
-        worst=None if plan.worst_units is None else _loss(plan.worst_units),
+        worst=_loss(plan.worst_units),
         worst_text="no end"
         if plan.worst_units is None
         else loss_text(gaussian, plan.worst_units) + equivalent_text(gaussian, plan.worst_units),
@@ -233,8 +235,8 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
         if plan.fits or plan.worst_units is None
         else epsilon_needed(plan.worst_units, gaussian),
         exact=plan.exact,
-        week=None if sums is None else (_loss(sums.week_units), sums.periods_week),
-        year=None if sums is None else (_loss(sums.year_units), sums.periods_year),
+        week=week,
+        year=year,
         first_refused=None
         if (found := whole.refused) is None
         else Refused(found.alarm, iso_utc(found.start_ms), sum(found.granted.values())),
@@ -262,7 +264,7 @@ def _alarm(
         tolerance=alarm.tolerance,
         loss=float(plan.epsilon),
         lower_bound=plan.limit,
-        per_person=None if plan.worst_units is None else _loss(plan.worst_units),
+        per_person=_loss(plan.worst_units),
         charged=plan.cells,
         windows=None if windows is None else windows.asked,
         covered=None if windows is None else windows.granted,
@@ -316,5 +318,6 @@ def _detection(severity: str, law: DetectionCurve) -> Detection:
     return Detection(written, sure_at, never_at, law.steps, severity)
 
 
-def _loss(units: int) -> float:
-    return float(from_loss_units(units))
+def _loss(units: int | None) -> float | None:
+    """Return loss units in what losses are counted in; ``None`` without end."""
+    return None if units is None else float(from_loss_units(units))

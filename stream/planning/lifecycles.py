@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from operators.registry import mechanism_of
+from stream.decisions.lifecycle import moved
 from stream.model.holds import in_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stream.decisions.lifecycle import Memory
     from stream.model.lifecycles import Lifecycle
     from stream.planning.utility import Utility
 
@@ -128,42 +130,22 @@ def _moves(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]] | None:
     """Return what a lifecycle remembers, as a chain that begins with its state 0.
 
-    A state is which of the last windows fired, or for how many windows none did while it is
-    firing: ``stream.decisions.lifecycle`` moves alike, which the tests compare.
-
     Returns:
         Shape (states,) each: the next state if the window fires, if not, and if firing notifies;
         ``None`` where there are too many states.
     """
-    first: tuple[bool, ...] | int = ()
-    states: dict[tuple[bool, ...] | int, int] = {first: 0}
-    after_firing: list[int] = []
-    after_none: list[int] = []
-    fires: list[bool] = []
-    for state in (queue := [first]):
-        for fired, leads in ((True, after_firing), (False, after_none)):
-            following = _after(state, terms, fired=fired)
-            if following not in states:
-                if len(states) == _MOST_STATES:
-                    return None
-                states[following] = len(states)
-                queue.append(following)
-            leads.append(states[following])
-        fires.append(isinstance(state, tuple) and isinstance(_after(state, terms, fired=True), int))
-    return np.array(after_firing), np.array(after_none), np.array(fires)
-
-
-def _after(
-    state: tuple[bool, ...] | int, terms: Lifecycle, *, fired: bool
-) -> tuple[bool, ...] | int:
-    if isinstance(state, int):
-        quiet = 0 if fired else state + 1
-        return () if quiet == terms.resolve_after else quiet
-    kept = (*state, fired)
-    if sum(kept) >= terms.needed:
-        return 0
-    if terms.needed == terms.among and not fired:  # a new row begins
-        return ()
-    while kept and not (kept[0] and len(kept) < terms.among):
-        kept = kept[1:]
-    return kept
+    states: dict[Memory, int] = {(): 0}
+    leads: list[tuple[int, int]] = []
+    notifies: list[bool] = []
+    for memory in (queue := list(states)):
+        following = [moved(memory, terms, fired=fired) for fired in (True, False)]
+        for each in following:
+            if each not in states:
+                states[each] = len(states)
+                queue.append(each)
+        if len(states) > _MOST_STATES:
+            return None
+        leads.append((states[following[0]], states[following[1]]))
+        notifies.append(isinstance(following[0], int) and not isinstance(memory, int))
+    after_firing, after_none = np.array(leads, np.intp).T
+    return after_firing, after_none, np.array(notifies)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
 
-__all__ = ["ActiveWindows", "active_spans", "run_breaks"]
+__all__ = ["ActiveWindows", "active_spans", "first_ending_after", "run_breaks"]
 
 _BLOCK_MS = 28 * 86_400_000
 _MOST_EDGES = 1_000_000
@@ -65,10 +65,6 @@ class ActiveWindows:
             bounds(end - 1)[1] - bounds(first)[0]
             for first, end in zip(self._first.tolist(), self._end.tolist(), strict=True)
         )
-
-    def first_ending_after(self, time_ms: int) -> int:
-        """Return the number of the first window, active or not, that ends after an instant."""
-        return int(self._calendar.first_open(np.array([time_ms], np.int64), 0)[0])
 
     def before(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many active windows of the span have a lower number.
@@ -112,34 +108,13 @@ class ActiveWindows:
             ends_ms: shape (n,), their ends.
             breaks: of the same periods, as :func:`run_breaks` returns them.
         """
-        first, stop = self._numbers(starts_ms, ends_ms)
-        if not first.size:
-            return np.zeros(0, np.int64)
+        first, stop = (self.before(each) for each in self._numbers(starts_ms, ends_ms))
         # Periods begin and end at breaks: a run that touches one opens among its windows.
-        openers = self.openers(breaks, int(first.min()), int(stop.max()))
-        counted: NDArray[np.int64] = np.searchsorted(openers, stop) - np.searchsorted(
-            openers, first
+        opening = np.unique(np.concatenate([self.before(breaks), first]))
+        counted: NDArray[np.int64] = np.searchsorted(opening, stop) - np.searchsorted(
+            opening, first
         )
         return counted
-
-    def openers(self, breaks: NDArray[np.int64], first: int, stop: int) -> NDArray[np.int64]:
-        """Return the first window of every run among those with numbers in ``[first, stop)``.
-
-        Args:
-            breaks: as :func:`run_breaks` returns them.
-            first: number of the first window.
-            stop: number after the last one.
-
-        Returns:
-            Numbers of active windows, ascending.
-        """
-        stop = max(first, stop)
-        inside = breaks[(breaks > first) & (breaks < stop)]
-        ranks = self.before(np.concatenate(([first], inside, [stop])))
-        ranks = np.unique(ranks[:-1][ranks[:-1] < ranks[-1]])
-        at = np.searchsorted(self._passed, ranks, side="right") - 1
-        found: NDArray[np.int64] = self._first[at] + ranks - self._passed[at]
-        return found
 
     def _numbers(
         self, starts_ms: NDArray[np.int64], ends_ms: NDArray[np.int64]
@@ -148,6 +123,11 @@ class ActiveWindows:
         first = self._calendar.containing(starts_ms)[0]
         last = self._calendar.containing(ends_ms - 1)[1]
         return first, np.maximum(first, last + 1)
+
+
+def first_ending_after(calendar: Calendar, time_ms: int) -> int:
+    """Return the number of the first window, active or not, that ends after an instant."""
+    return int(calendar.first_open(np.array([time_ms], np.int64), 0)[0])
 
 
 def run_breaks(

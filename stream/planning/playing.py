@@ -13,32 +13,29 @@ on every machine, and says how far it goes.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heapreplace
+from heapq import merge
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from accountant.budget.standings import Standing
 from accountant.costs.charges import UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
-from stream.decisions.registration import fresh_filter
-from stream.planning.budget import periods_of
-from stream.planning.series import WEEK_MS, Spans
+from stream.decisions.registration import charge_of, fresh_filter, shape_of
+from stream.model.alarms import has_runs
+from stream.planning.budget import REFERENCE_MS, periods_of
+from stream.planning.occupancy import ActiveWindows, first_ending_after
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accountant.budget.filter import BudgetFilter
     from accountant.budget.plan import BudgetPlan, ScopePlan
+    from accountant.costs.charges import Charge
+    from accountant.regions.shapes import Shape
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.planning.series import Series
-    from stream.windows.calendars import Calendar
 
 __all__ = ["MOST_STEPS", "AlarmWindows", "Played", "Refusal", "played", "starving"]
 
@@ -46,7 +43,7 @@ MOST_STEPS: Final = 60_000
 """Windows that one play asks for: about a second's work."""
 
 _EVENT_STEPS, _FEWEST_STEPS = 3_000, 1_000
-_TEN_YEARS_MS: Final = 3_653 * DAY_MS
+_WEEK_MS, _TEN_YEARS_MS = 7 * DAY_MS, 3_653 * DAY_MS
 _EVENT_LOOKS: Final = 600_000
 """Windows that overlap one that is asked about, all in all: each of them is looked at."""
 
@@ -86,14 +83,12 @@ class Played:
     Args:
         since_ms: where the period begins.
         until_ms: up to where it was played, inclusive of windows that end then.
-        whole: whether that is its end.
         alarms: by name, in the plan's order; none of a lifetime without end.
         refused: the first window that is refused; ``None`` where none is.
     """
 
     since_ms: int
     until_ms: int
-    whole: bool
     alarms: Mapping[str, AlarmWindows]
     refused: Refusal | None
 
@@ -112,32 +107,36 @@ def played(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Played:
         budget: its unit, periods and caps.
     """
     units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    spans, judge = Spans(alarms, units, budget), fresh_filter(budget, alarms)
-    fits = plan.fits and plan.worst_units is not None
-    if budget.unit is PrivacyUnit.EVENT:
-        since_ms, until_ms = spans.span(WEEK_MS)
-        overlapping = sum(query.calendar.charged for query in alarms)
-        most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
-        play = _Play(judge, spans.inside(since_ms, until_ms), (), (since_ms, until_ms), until_ms)
-        return play.all_granted() if fits else play.run(most)
-    starts: Sequence[int] = (0,)
-    table = periods_of(budget)
-    if table is None:
-        since_ms, until_ms = spans.span(_TEN_YEARS_MS)
-        series = spans.inside(since_ms, until_ms)
+    table, event = periods_of(budget), budget.unit is PrivacyUnit.EVENT
+    histories = [alarm.feed.history for alarm in alarms if alarm.feed.history]
+    replayed = len(histories) == len(alarms)
+    if table is not None:
+        at = int(table.losses(alarms, units, budget).argmax())
+        since_ms, until_ms = int(table.starts_ms[at]), int(table.ends_ms[at])
+        # With as much before it as its first windows reach back: there a ledger begins.
+        oldest = (
+            each.calendar.bounds(first_ending_after(each.calendar, since_ms))[0] for each in alarms
+        )
+        begin_ms = budget.touched(min(since_ms, *oldest), since_ms + 1)[0]
+        spans = [(begin_ms, until_ms)] * len(alarms)
     else:
-        since_ms, until_ms = spans.dearest_period(table)
-        series = spans.touching(table.calendar, since_ms, until_ms)
-        if not fits:
-            starts = _period_starts(table.calendar, min(one.begins_ms for one in series), since_ms)
-            series = spans.touching(table.calendar, starts[0], until_ms)
-    last_ms = until_ms
-    if table is not None:  # those that begin in the period
-        last_ms += max(query.calendar.longest_ms for query in alarms)
-    play = _Play(judge, series, starts, (since_ms, until_ms), last_ms)
-    found = play.all_granted() if fits else play.run(MOST_STEPS)
-    endless = table is None and not all(query.feed.history for query in alarms)
-    return replace(found, alarms={}) if endless else found
+        end_ms = REFERENCE_MS + (_WEEK_MS if event else _TEN_YEARS_MS)
+        spans = histories if replayed else [(REFERENCE_MS, end_ms)] * len(alarms)
+        since_ms, until_ms = min(each[0] for each in spans), max(each[1] for each in spans)
+    series = [
+        _Series.of(each, budget, units[each.id], span, since_ms)
+        for each, span in zip(alarms, spans, strict=True)
+    ]
+    if plan.fits and plan.worst_units is not None:
+        whole = Played(since_ms, until_ms, {one.alarm.id: one.windows() for one in series}, None)
+    else:
+        most = MOST_STEPS
+        if event:
+            overlapping = sum(alarm.calendar.charged for alarm in alarms)
+            most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
+        whole = _play(series, budget, (since_ms, until_ms), most)
+    endless = table is None and not event and not replayed
+    return replace(whole, alarms={}) if endless else whole
 
 
 def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
@@ -158,118 +157,119 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
                 )
 
 
-class _Play:
-    """Asks a filter for windows in their fixed order.
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The windows of one alarm that are asked for.
 
     Args:
-        judge: holds nothing yet.
-        series: the windows of each alarm.
-        starts: starts (ms) of the periods they touch, ascending; none under unit ``event``. A
-            window that starts before the first of them is not asked for: there a ledger begins.
-        counted_ms: windows that end by the first of these or after the second are played, and not
-            counted.
-        last_ms: windows that end later are not asked for.
+        alarm: the alarm.
+        charge: what each costs, or a whole run; its window is a placeholder.
+        shape: which rows they cover.
+        in_runs: whether a run is charged with its first window.
+        active: counts the active ones.
+        asked: their numbers, inactive ones among them.
+        counted: numbers of those that end in what is played.
     """
 
-    def __init__(
-        self,
-        judge: BudgetFilter,
-        series: Sequence[Series],
-        starts: Sequence[int],
-        counted_ms: tuple[int, int],
-        last_ms: int,
-    ) -> None:
-        self._judge = judge
-        self._series = series
-        self._starts = starts
-        self._since_ms, self._until_ms = counted_ms
-        self._last_ms = last_ms
-        self._asked = dict.fromkeys((one.alarm.id for one in series), 0)
-        self._granted = dict(self._asked)
-        self._runs: dict[str, tuple[int, ...]] = {}
-        self._refused: Refusal | None = None
+    alarm: Alarm
+    charge: Charge
+    shape: Shape
+    in_runs: bool
+    active: ActiveWindows
+    asked: range
+    counted: range
 
-    def all_granted(self) -> Played:
-        """Return what becomes of windows of which none is ever refused."""
-        for one in self._series:
-            stop = min(one.stop, one.windows.first_ending_after(self._until_ms))
-            self._asked[one.alarm.id] = one.windows.between(one.first, stop)
-        self._granted = dict(self._asked)
-        return self._played(self._until_ms, whole=True)
+    @classmethod
+    def of(
+        cls, alarm: Alarm, budget: Budget, units: int, span: tuple[int, int], since_ms: int
+    ) -> _Series:
+        """Return the windows of an alarm in a span, or of periods those that begin in them.
 
-    def run(self, most: int) -> Played:
-        """Ask for windows until there are no more, or until so many were asked for."""
-        following = [  # ordered as windows are
-            (key, at, index)
-            for at, one in enumerate(self._series)
-            if (key := one.key_of(index := self._first(one))).end_ms <= self._last_ms
-        ]
-        heapify(following)
-        for _ in range(most):
-            if not following:
-                break
-            key, at, index = following[0]
-            one = self._series[at]
-            index = one.alarm.calendar.next_active(max(index + 1, self._ask(one, key, index)))
-            after = one.key_of(index) if index < one.stop else None
-            if after is None or after.end_ms > self._last_ms:
-                heappop(following)
-            else:
-                heapreplace(following, (after, at, index))
-        played_ms = following[0][0].end_ms - 1 if following else self._until_ms
-        until_ms = min(played_ms, self._until_ms)
-        return self._played(until_ms, whole=not following)
+        Args:
+            alarm: the alarm.
+            budget: unit, periods and caps.
+            units: loss of one cell, in loss units.
+            span: from and until (ms).
+            since_ms: windows that end by then are not counted.
+        """
+        calendar, (begin_ms, until_ms) = alarm.calendar, span
+        first, end = calendar.first_starting_at(begin_ms), first_ending_after(calendar, until_ms)
+        stop = end if periods_of(budget) is None else calendar.first_starting_at(until_ms)
+        return cls(
+            alarm=alarm,
+            charge=charge_of(alarm, budget, WindowKey(1, alarm.id, 0), units),
+            shape=shape_of(alarm),
+            in_runs=has_runs(alarm, budget),
+            active=ActiveWindows(calendar, begin_ms, until_ms),
+            asked=range(first, stop),
+            counted=range(max(first, first_ending_after(calendar, since_ms)), min(stop, end)),
+        )
 
-    def _first(self, one: Series) -> int:
-        """Return the first window that is asked for."""
-        calendar = one.alarm.calendar
-        first = max(one.first, calendar.first_starting_at(self._starts[0])) if self._starts else 0
-        return calendar.next_active(max(one.first, first))
+    def windows(self, granted: int | None = None, until_ms: int | None = None) -> AlarmWindows:
+        """Return how many windows are asked for, and get so many: by default all."""
+        low, high = self.counted.start, self.counted.stop
+        if until_ms is not None:
+            high = min(high, first_ending_after(self.alarm.calendar, until_ms))
+        asked = self.active.between(low, high)
+        return AlarmWindows(asked, asked if granted is None else granted)
 
-    def _ask(self, one: Series, key: WindowKey, index: int) -> int:
-        """Ask for a window; return the number before which every other one is refused, too."""
-        periods = self._touched(key)
-        in_run = one.openers is not None
-        paid = in_run and self._runs.get(key.query) == periods
-        cost = UniformCost(0, one.charge.cost.cells) if paid else one.charge.cost
+    def in_order(self, full: Mapping[str, int]) -> Iterator[tuple[WindowKey, int, _Series]]:
+        """Yield key and number of every window that is asked for.
+
+        Args:
+            full: numbers before which no window finds room, by alarm; read before every window.
+        """
+        calendar = self.alarm.calendar
+        index = calendar.next_active(self.asked.start)
+        while index < self.asked.stop:
+            start_ms, end_ms = calendar.bounds(index)
+            yield WindowKey(end_ms=end_ms, query=self.alarm.id, start_ms=start_ms), index, self
+            index = calendar.next_active(max(index + 1, full.get(self.alarm.id, 0)))
+
+
+def _play(series: Sequence[_Series], budget: Budget, span: tuple[int, int], most: int) -> Played:
+    """Ask a filter for windows in their order, until there are no more or so many were asked for.
+
+    Args:
+        series: the windows of each alarm.
+        budget: unit, periods and caps.
+        span: since when windows are counted, and until when, by their ends (ms).
+        most: windows.
+    """
+    judge = fresh_filter(budget, [one.alarm for one in series])
+    granted = dict.fromkeys((one.alarm.id for one in series), 0)
+    paid: dict[str, tuple[int, ...]] = {}
+    full: dict[str, int] = {}
+    refused, (since_ms, until_ms), ended_ms = None, span, 0
+    every = merge(*(one.in_order(full) for one in series))
+    for number, (key, index, one) in enumerate(every):
+        if number >= most and key.end_ms > ended_ms:
+            until_ms = min(until_ms, ended_ms)
+            break
+        ended_ms = key.end_ms
+        periods, cost = budget.touched(key.start_ms, key.end_ms), one.charge.cost
+        if one.in_runs and paid.get(key.query) == periods:
+            cost = UniformCost(0, cost.cells)
         charge = replace(one.charge, key=key, cost=cost, periods=periods)
-        counted = self._since_ms < key.end_ms <= self._until_ms
-        self._asked[key.query] += counted
-        if self._judge.answer(charge, one.shape) is Answer.RESERVED:
+        if judge.answer(charge, one.shape) is Answer.RESERVED:
             held = Held(key.start_ms, key.end_ms, charge.loss_units, one.shape)
-            cap = one.charge.cap
-            self._judge.hold(Standing(held, False, periods, query=key.query, cap=cap))
-            self._granted[key.query] += counted
-            if in_run:
-                self._runs[key.query] = periods
-            return 0
-        if self._refused is None and key.end_ms > self._since_ms:
-            self._refused = Refusal(key.query, key.start_ms, dict(self._granted))
-        if not periods:
-            return 0
-        # At their worst windows give nothing back: one of the same period finds no more room.
-        at = bisect_right(self._starts, periods[0])
-        end_ms = self._starts[at] if at < len(self._starts) else self._until_ms
-        stop = max(index + 1, one.windows.first_ending_after(end_ms))
-        if counted:
-            self._asked[key.query] += one.windows.between(index + 1, stop)
-        return stop
-
-    def _touched(self, key: WindowKey) -> tuple[int, ...]:
-        first = max(bisect_right(self._starts, key.start_ms) - 1, 0)
-        return tuple(self._starts[first : bisect_left(self._starts, key.end_ms)])
-
-    def _played(self, until_ms: int, *, whole: bool) -> Played:
-        alarms = {
-            name: AlarmWindows(asked, self._granted[name]) for name, asked in self._asked.items()
-        }
-        return Played(self._since_ms, until_ms, whole, alarms, self._refused)
+            judge.hold(Standing(held, False, periods, query=key.query, cap=charge.cap))
+            granted[key.query] += index in one.counted
+            paid[key.query] = periods
+            continue
+        if refused is None and key.end_ms > since_ms:
+            refused = Refusal(key.query, key.start_ms, dict(granted))
+        if periods:  # at their worst windows give nothing back: no other one finds room there
+            full[key.query] = first_ending_after(
+                one.alarm.calendar, _period_end(budget, periods[0], until_ms)
+            )
+    alarms = {one.alarm.id: one.windows(granted[one.alarm.id], until_ms) for one in series}
+    return Played(since_ms, until_ms, alarms, refused)
 
 
-def _period_starts(calendar: Calendar, begins_ms: int, since_ms: int) -> tuple[int, ...]:
-    """Return the starts of the periods from the one that holds an instant to one that begins."""
-    first, last = (
-        int(calendar.containing(np.array([at], np.int64))[1][0]) for at in (begins_ms, since_ms)
-    )
-    starts = (calendar.bounds(index)[0] for index in range(first, last + 1))
-    return tuple(dict.fromkeys(starts))
+def _period_end(budget: Budget, start_ms: int, until_ms: int) -> int:
+    """Return the end of the budget period that starts at an instant, or of all that is played."""
+    calendar = budget.periods.calendar if budget.periods else None
+    if calendar is None:
+        return until_ms
+    return calendar.bounds(calendar.first_starting_at(start_ms))[1]

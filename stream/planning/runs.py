@@ -8,14 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accountant.units import PrivacyUnit, to_loss_units
 from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
-from operators.registry import DEFAULT, price
 from stream.decisions.mechanisms import run_of
-from stream.model.alarms import cells_per_unit
 from stream.planning.budget import periods_of
-from stream.planning.occupancy import ActiveWindows
+from stream.planning.occupancy import ActiveWindows, first_ending_after
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -40,9 +37,6 @@ class RunOutlook:
         correction: added to the threshold; may be negative.
         windows: most windows in a period, or in the declared history of a lifetime; ``None``
             without end, and under unit ``event``.
-        windows_units: what the highest-cost privacy unit would lose if each window were decided by
-            itself, by tslm with the same promise, in loss units: over as many windows, or at one
-            instant under unit ``event``; ``None`` without end.
         queries: about their cells, each as often as it may be; ``None`` where
             ``windows`` is, like all that follow.
         negatives: expected before an alarm, ``queries / alarms`` rounded up.
@@ -58,7 +52,6 @@ class RunOutlook:
     query_scale: float
     correction: float
     windows: int | None
-    windows_units: int | None
     queries: int | None = None
     negatives: int | None = None
     missed_given_no_alarm: float | None = None
@@ -79,17 +72,12 @@ def run_outlook(alarm: Alarm, budget: Budget) -> RunOutlook:
     if run is None:
         raise ValueError("only a mechanism with runs has an outlook on them")
     looked, windows = run.outlook, _most_windows(alarm, budget)
-    alone = price(DEFAULT.name, alarm.condition, alarm.aim)
-    reached = alarm.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
-    per_window = cells_per_unit(replace(alarm, mechanism=DEFAULT.name), budget)
-    each = per_window * to_loss_units(alone.epsilon)
     found = RunOutlook(
         alarms=looked.alarms,
         threshold_scale=float(step * looked.threshold_scale),
         query_scale=float(step * looked.question_scale),
         correction=float(step * looked.correction),
         windows=windows,
-        windows_units=None if reached is None else reached * each,
     )
     if windows is None:
         return found
@@ -118,4 +106,4 @@ def _most_windows(alarm: Alarm, budget: Budget) -> int | None:
     from_ms, until_ms = alarm.feed.history
     windows = ActiveWindows(alarm.calendar, from_ms, until_ms)
     first = alarm.calendar.first_starting_at(from_ms)
-    return windows.between(first, windows.first_ending_after(until_ms))
+    return windows.between(first, first_ending_after(alarm.calendar, until_ms))

@@ -1,14 +1,18 @@
-"""Finding the smallest number that will do, and numbers of three significant digits."""
+"""Finding the smallest number that will do, numbers of three digits, and cells that are alike."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["index_within", "largest", "rounded", "rounded_index", "smallest"]
+    from numpy.typing import NDArray
+
+__all__ = ["alike", "index_within", "largest", "rounded", "rounded_index", "smallest"]
 
 _PER_DECADE = 900
 
@@ -72,3 +76,13 @@ def rounded_index(value: Fraction) -> int:
         value, decade = value * 10, decade - 1
     digits = -(-value.numerator * 100 // value.denominator) - 100
     return decade * _PER_DECADE + digits
+
+
+def alike(*rows: NDArray[np.float64] | NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return a cell of each kind that has the same figures, with how many there are of it.
+
+    Args:
+        rows: of figures, shape (cells,) each.
+    """
+    _, cells, sizes = np.unique(np.stack(rows), axis=1, return_index=True, return_counts=True)
+    return list(zip(cells.tolist(), sizes.tolist(), strict=True))

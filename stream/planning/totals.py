@@ -6,7 +6,6 @@ stays for many periods loses as much again in each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,27 +25,12 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.planning.budget import PeriodTable
 
-__all__ = ["Totals", "totals"]
+__all__ = ["totals"]
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What one privacy unit loses at worst.
-
-    Args:
-        periods_week: budget periods of the fullest week in which anything is charged.
-        periods_year: of the fullest 365 days.
-        week_units: loss of them all at worst, in loss units.
-        year_units: likewise.
-    """
-
-    periods_week: int
-    periods_year: int
-    week_units: int
-    year_units: int
-
-
-def totals(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Totals | None:
+def totals(
+    plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget
+) -> list[tuple[int, int]] | None:
     """Add up what the periods of a week and of a year may cost one person.
 
     A period costs all its windows, each at its worst, and no more than ``epsilon_max``: what is
@@ -59,16 +43,17 @@ def totals(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Totals |
         budget: unit and periods.
 
     Returns:
-        ``None`` where nothing adds up: an event is in its own windows only, whatever the year, and
-        a lifetime is one period.
+        Of the fullest week in which anything is charged, and of the fullest 365 days: the loss of
+        one privacy unit at worst, in loss units, and how many budget periods that is. ``None``
+        where nothing adds up: an event is in its own windows only, whatever the year, and a
+        lifetime is one period.
     """
     table = periods_of(budget)
     if table is None:
         return None
     units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
     losses = np.minimum(table.losses(alarms, units, budget), plan.terms.epsilon_max_units)
-    (week_units, week), (year_units, year) = (_fullest(table, losses, days) for days in (7, 365))
-    return Totals(week, year, week_units, year_units)
+    return [_fullest(table, losses, days) for days in (7, 365)]
 
 
 def _fullest(table: PeriodTable, losses: NDArray[np.object_], days: int) -> tuple[int, int]:

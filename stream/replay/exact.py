@@ -66,21 +66,26 @@ class CountedWindow:
 
 
 def count_windows(
-    alarms: Alarms, files: Mapping[str, Sequence[Path]], *, limit: int | None = None
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    keys: Mapping[str, Sequence[WindowKey]] | None = None,
+    *,
+    limit: int | None = None,
 ) -> Iterator[CountedWindow]:
     """Count the windows of every alarm, in the order in which a replay decides them.
 
     Args:
         alarms: the configuration; every feed with alarms declares its history.
         files: per feed name the files to read.
-        limit: only the first so many windows of every alarm; ``None`` for all.
+        keys: per alarm id its windows that are counted; all in the history when left out.
+        limit: of these, only the first so many windows of every alarm; ``None`` for all.
 
     Raises:
         ConfigError: a feed has no history or no file, or no window lies in the history.
         DataError: a file is not what its feed declares.
     """
     alarms = each_for_itself(alarms)
-    keys = {q.id: list(islice(windows_of(q), limit)) for q in alarms.by_name.values()}
+    keys = keys or {q.id: list(islice(windows_of(q), limit)) for q in alarms.by_name.values()}
     for name, found in keys.items():
         if not found:
             raise ConfigError(

@@ -23,7 +23,7 @@ from stream.decisions.registration import charge_of, fresh_filter, shape_of
 from stream.model.alarms import has_runs, scope_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
-__all__ = ["Asking", "Budgets", "keys_at", "unlimited"]
+__all__ = ["Asking", "Budgets", "in_order", "keys_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,23 +115,6 @@ class Budgets:
         left = charge.loss_units - units if one.in_runs else None
         standing = Standing(held, False, charge.periods, one.alarm.id, left, charge.cap)
         self._filters[one.scope].hold(standing)
-
-
-def unlimited(asking: Mapping[str, Asking]) -> frozenset[str]:
-    """Return the budgets that deny no window, whatever is drawn.
-
-    Nothing is denied where every window may cost its worst. SVT runs are the exception: one that is
-    spent may be followed by another, so their budgets are always asked.
-    """
-    budgets, denying = Budgets(asking.values()), set()
-    for name, at in in_order(asking.values()):
-        one = asking[name]
-        charge = one.charges[at]
-        if one.in_runs or not budgets.grant(one, charge):
-            denying.add(one.scope)
-        elif one.scope not in denying:
-            budgets.settle(one, charge, charge.cost)
-    return frozenset(one.scope for one in asking.values()) - denying
 
 
 def in_order(asking: Iterable[Asking]) -> list[tuple[str, int]]:

@@ -1,25 +1,22 @@
 """Recorded events counted once, into the exact statistics of every window.
 
-The same readers and lanes as a replay (``stream.replay.replay``), so the windows and their counts
-are those that ``tocsin run --replay`` would decide. No ledger is opened. What comes out is private.
+By the readers and lanes of a replay (``stream.replay.exact``), so the windows and their counts are
+those that ``tocsin run --replay`` would decide. No ledger is opened. What comes out is private.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from accountant.errors import ConfigError
-from stream.decisions.judge import statistics_of
-from stream.model.references import feeds_in_use
-from stream.replay.lanes import read_until, source_of
+from stream.decisions.schedule import windows_within
+from stream.replay.exact import count_windows
 from stream.replay.replay import windows_of
-from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
-    from accountant.records import Partial
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
@@ -119,32 +115,27 @@ def count_history(
         DataError: a file is not what its feed declares.
     """
     keys = {alarm.id: _windows(alarm, limit) for alarm in alarms.by_name.values()}
-    shared = [alarms.panes[name] for name in _panes_of(alarms)]
-    keys |= {one.id: _beneath(one, alarms, keys) for one in shared}
-    every = [*alarms.by_name.values(), *shared]
-    if sum(len(keys[alarm.id]) * len(alarm.counted) for alarm in every) > MOST_CELLS:
+    panes = {
+        alarm.panes: alarms.panes[alarm.panes] for alarm in alarms.by_name.values() if alarm.panes
+    }
+    keys |= {name: _beneath(one, alarms, keys) for name, one in panes.items()}
+    every = replace(alarms, by_name={**alarms.by_name, **panes})
+    if (
+        sum(len(keys[name]) * len(alarm.counted) for name, alarm in every.by_name.items())
+        > MOST_CELLS
+    ):
         raise _too_many(f"{MOST_CELLS} groups")
-    total = sum(map(len, keys.values()))
     found: dict[WindowKey, _Window] = {}
-    by_name, entries = {alarm.id: alarm for alarm in every}, 0
-    for feed in feeds_in_use(alarms):
-        queries = [alarm for alarm in every if alarm.feed.name == feed.name]
-        lanes = uncharged_lanes(
-            feed,
-            source_of(feed, files, alarms),
-            queries,
-            alarms.budget,
-            keys,
-        )
-        arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
-        for key in sorted(key for alarm in queries for key in keys[alarm.id]):
-            read_until(key, lanes, arrived)
-            found[key] = _Window.of(arrived.pop(key), by_name[key.query])
-            entries += len(found[key].index)
-            on_windows(len(found), total)
-            if entries > MOST_ENTRIES:
-                raise _too_many(f"{MOST_ENTRIES} counts")
-    return {alarm.id: _stacked(alarm, keys[alarm.id], found) for alarm in every}
+    total, entries = sum(map(len, keys.values())), 0
+    for window in count_windows(every, files, keys):
+        statistics = window.statistics.reshape(-1)
+        index = np.flatnonzero(statistics)
+        found[window.key] = _Window(index, statistics[index], window.complete)
+        entries += len(index)
+        on_windows(len(found), total)
+        if entries > MOST_ENTRIES:
+            raise _too_many(f"{MOST_ENTRIES} counts")
+    return {name: _stacked(alarm, keys[name], found) for name, alarm in every.by_name.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,12 +145,6 @@ class _Window:
     index: NDArray[np.int64]
     value: NDArray[np.int64]
     complete: bool
-
-    @classmethod
-    def of(cls, partials: Sequence[Partial], alarm: Alarm) -> _Window:
-        total = statistics_of(partials, len(alarm.aggregates), len(alarm.counted)).reshape(-1)
-        index = np.flatnonzero(total)
-        return cls(index, total[index], all(one.complete for one in partials))
 
 
 def _too_many(what: str) -> ConfigError:
@@ -185,11 +170,6 @@ def _windows(alarm: Alarm, limit: int | None) -> list[WindowKey]:
     return keys
 
 
-def _panes_of(alarms: Alarms) -> list[str]:
-    """Return the names of the panes that alarms are decided from, each once."""
-    return list(dict.fromkeys(alarm.panes for alarm in alarms.by_name.values() if alarm.panes))
-
-
 def _beneath(
     panes: Alarm, alarms: Alarms, keys: Mapping[str, Sequence[WindowKey]]
 ) -> list[WindowKey]:
@@ -197,8 +177,7 @@ def _beneath(
     over = [keys[alarm.id] for alarm in alarms.by_name.values() if alarm.panes == panes.id]
     since_ms = min(windows[0].start_ms for windows in over)
     until_ms = max(windows[-1].end_ms for windows in over)
-    through = takewhile(lambda key: key.end_ms <= until_ms, windows_of(panes))
-    return [key for key in through if key.start_ms >= since_ms]
+    return list(windows_within(panes, since_ms, until_ms))
 
 
 def _stacked(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import DependencyError
 from operators.noise.source import NoiseSource
-from stream.simulation.draws.tally import Tally
 from stream.simulation.plays import Played
+from stream.simulation.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ class Trier:
         found: dict[str, Tally] = {}
         for _ in range(runs):
             for name, tally in self._played[at].replay(self._noise).items():
-                found.setdefault(name, Tally()).add(tally)
+                found[name] = found.get(name, Tally()) + tally
         return found
 
 
@@ -128,7 +128,7 @@ def try_out(
     on_runs(done, total)
     for (at, some), tallies in _all(bench, runs, workers):
         for name, tally in tallies.items():
-            found[at].setdefault(name, Tally()).add(tally)
+            found[at][name] = found[at].get(name, Tally()) + tally
         done += some
         on_runs(done, total)
     return found

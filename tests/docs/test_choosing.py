@@ -20,7 +20,7 @@ from operators.registry import price
 from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
-from stream.simulation.draws.truth import must_fire
+from stream.simulation.truth import must_fire
 from tests.support.commands import tocsin
 from tests.support.tree import blocks, text_of
 

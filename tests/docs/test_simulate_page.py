@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from stream.simulation.report import FORMAT
 from tests.support.commands import tocsin
 from tests.support.tree import text_of
 
@@ -72,7 +71,7 @@ def test_the_keys_are_those_of_the_page(tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     said = documented()
-    assert FORMAT in PAGE
+    assert found["format"] in PAGE
     assert said.pop("the file") == set(found)
     alarms = said.pop("an alarm")
     assert [set(each) for each in found["alarms"]] == [alarms, alarms]

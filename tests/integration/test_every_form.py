@@ -23,7 +23,6 @@ from stream.config.alarms.mechanism_keys import MechanismModel
 from stream.config.keys import AlarmModel
 from stream.config.loading import load
 from stream.decisions.mechanisms import price_of
-from stream.decisions.records import schema
 from tests.support.commands import json_lines, tocsin
 from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
 from tests.support.forms import (
@@ -38,6 +37,7 @@ from tests.support.forms import (
 )
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
+from tests.support.published import schema
 from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from operators.svt.early import RunLooks
-from stream.decisions.mechanisms import early_of
+from stream.decisions.mechanisms import operator_of
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.windows.instants import from_iso_utc
@@ -55,7 +55,7 @@ def told(folder, times_s, window=LOOKS, *, looks=STEPS):
             assert not left.keys() & {one.group["room"] for one in rang}
             left |= {one.group["room"]: from_iso_utc(str(one.step_end)) for one in rang}
         must_verify(ledger)
-    early = early_of(query)
+    early = operator_of(query)
     assert not noise.values.size
     return records, left, early
 

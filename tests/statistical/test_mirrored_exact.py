@@ -19,7 +19,7 @@ from operators.conditions.condition import Aim
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
-from stream.simulation.draws.truth import may_fire, must_fire
+from stream.simulation.truth import may_fire, must_fire
 from tests.statistical.condition_law import Case, condition_of, judged
 from tests.statistical.enumeration import ints
 

@@ -15,7 +15,7 @@ import pytest
 
 from operators.conditions.comparison import Comparison
 from operators.registry import create
-from stream.simulation.draws.truth import may_fire
+from stream.simulation.truth import may_fire
 from tests.statistical.enumeration import ints
 from tests.support.scored import scored
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.planning.playing import Played, Refusal
     from stream.planning.runs import RunOutlook
-    from stream.planning.totals import Totals
 
 HEAD = """\
 timezone: {timezone}
@@ -113,7 +112,7 @@ class Looked:
 
     plan: ScopePlan
     played: Played
-    totals: Totals | None
+    totals: list[tuple[int, int]] | None
     runs: tuple[RunOutlook, ...]
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -17,9 +17,9 @@ from stream.decisions.records import (
     alarm_id,
     alarms_digest,
     count_id,
-    schema,
 )
 from stream.windows.instants import iso_utc
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
 
 HOUR_MS = 3_600_000
+
+
+def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, Any]:
+    """Return the published JSON Schema (2020-12) of a record, or of what is delivered."""
+    path = ROOT / "stream" / "decisions" / "schemas" / f"{kind}.schema.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+
+
 _DECISION = msgspec.convert(schema("decision")["examples"][0], DecisionRecord)
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.simulation.draws.tally import Tally
     from stream.simulation.results import Simulation
+    from stream.simulation.tally import Tally
 
 
 HOUR_MS = 3_600_000

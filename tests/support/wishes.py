@@ -147,8 +147,6 @@ def changed(file: File, change: Change) -> File:
             file = replace(file, epsilon_max=value)
         case ChangeKind.WINDOW:
             file = replace(file, windows=value)
-        case ChangeKind.ACTIVE:
-            file = replace(file, active=value)
         case ChangeKind.CAP:
             file = file.capped(value)
         case ChangeKind.THRESHOLD:  # the first figure that fires

@@ -48,7 +48,7 @@ class Candidate:
     @cached_property
     def worst_units(self) -> int | None:
         """What it costs a privacy unit in a period at worst; ``None`` without end."""
-        reached = self.case.reached(self.alarm.mechanism)
+        reached = self.case.reached
         return None if reached is None else reached * self.units
 
     @property
@@ -67,20 +67,12 @@ class Candidate:
         return self.missed <= float(self.case.alarm.aim.max_fnr) + 1e-12
 
     @property
-    def prompt(self) -> bool:
-        """Whether what it fires is published no later than required."""
-        most = self.alarm.max_delay_ms
-        return most is None or self.alarm.delay_ms <= most
-
-    @property
-    def carries(self) -> bool:
-        """Whether a period carries the episodes that it has to."""
-        return self.episodes is None or self.episodes >= (self.alarm.episodes or 1)
-
-    @property
     def adequate(self) -> bool:
-        """Whether it meets every requirement, whatever it costs."""
-        return self.quiet and self.sure and self.prompt and self.carries
+        """Whether it meets every requirement, whatever it costs: delay and episodes, too."""
+        most, carried = self.alarm.max_delay_ms, self.episodes
+        prompt = most is None or self.alarm.delay_ms <= most
+        carries = carried is None or carried >= (self.alarm.episodes or 1)
+        return self.quiet and self.sure and prompt and carries
 
     @property
     def keeps(self) -> bool:

@@ -19,11 +19,11 @@ from operators.registry import mechanism_of
 from stream.config.alarms.panes import pane_of, shared_anew
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
-from stream.model.alarms import cells_per_unit, scope_of, windows_cap
+from stream.model.alarms import cells_per_unit, has_runs, scope_of
 from stream.model.holds import least_hold_ms
 from stream.planning.budget import alarm_costs, period_table, periods_of
 from stream.planning.tolerances import useful_tolerance
-from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.calendars import LocalCalendar
 from stream.windows.cumulative import looks_of, whole_windows
 from stream.windows.periods import Periods
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms, Budget
     from stream.model.requirements import FalseAlarmRate
     from stream.windows.calendars import Calendar
-    from stream.windows.schedule import Schedule
 
 __all__ = ["Case", "case_of"]
 
@@ -121,24 +120,22 @@ class Case:
         """Largest tolerance that leaves a useful alarm, in units of the statistic."""
         return useful_tolerance(self.alarm, self.name)
 
-    def reached(self, mechanism: str) -> int | None:
-        """Return how many losses of the mechanism's plan one privacy unit takes in a period.
+    @property
+    def reached(self) -> int | None:
+        """How many losses of its mechanism's plan one privacy unit takes in a period.
 
         ``None`` where there is no end to them.
         """
-        alarm, panes = replace(self.alarm, mechanism=mechanism, panes=""), None
-        if mechanism_of(mechanism).panes is not None:
-            panes = pane_of(alarm.calendar)
+        alarm = replace(self.alarm, panes="")
+        if mechanism_of(alarm.mechanism).panes is not None:
+            alarm = replace(alarm, calendar=pane_of(alarm.calendar))
         if self.budget.unit is PrivacyUnit.EVENT:
-            return alarm.calendar.charged if panes is None else 1
+            return alarm.calendar.charged
         table = periods_of(self.budget)
         if table is None:
-            return 1 if mechanism_of(mechanism).run is not None else None
-        if mechanism_of(mechanism).run is not None:
-            return int(table.runs(alarm.calendar).max())
-        windows = self.period_windows or 0 if panes is None else int(table.windows(panes).max())
-        most = windows_cap(alarm, self.budget) or windows
-        return min(windows, most) * cells_per_unit(alarm, self.budget)
+            return 1 if has_runs(alarm, self.budget) else None
+        charged = table.charged(alarm.calendar, self.budget, alarm)
+        return int(charged.max()) * cells_per_unit(alarm, self.budget)
 
     def held(self) -> Case:
         """Return the case with a hold, where windows overlap and none is written.
@@ -169,13 +166,6 @@ class Case:
         joined = shared_anew(replace(self.standing, by_name=alarms))
         reader = joined.by_name[alarm.id]
         return replace(self, room_units=_room(reader, joined)), reader
-
-    def with_schedule(self, schedule: Schedule) -> Case:
-        """Return the case with windows at other times, with the same baseline."""
-        calendar = self.alarm.calendar
-        if not isinstance(calendar, FixedCalendar | LocalCalendar):
-            return self
-        return self.with_calendar(replace(calendar, schedule=schedule))
 
     def with_caps(self, **changed: int) -> Case:
         """Return the case with other caps, with the same baseline."""

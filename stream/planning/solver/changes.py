@@ -23,8 +23,6 @@ from stream.planning.budget import budget_plan, periods_of
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.solver.search import MOST_RATE, as_written, best_of, cheapest
 from stream.planning.stretching import covered_share, longest_stretch, stretched, window_text
-from stream.windows.calendars import LocalCalendar
-from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +46,6 @@ class ChangeKind(StrEnum):
     MAX_FNR = "max_fnr"
     EPISODES = "episodes"
     WINDOW = "window"
-    ACTIVE = "active"
     THRESHOLD = "threshold"
     GROUPS = "max_groups_per_window"
     EVENTS = "max_events_per_group"
@@ -87,7 +84,7 @@ def changes_of(case: Case) -> list[Change]:
     """
     kinds = (
         *(_epsilon, _tolerance, _false_alarms, _max_fnr, _episodes),
-        *(_window, _active, _threshold, _cap),
+        *(_window, _threshold, _cap),
     )
     bounds = (_bounded(case, *each) for each in _BOUNDS.items())
     found = chain(*(kind(case) for kind in kinds), *bounds)
@@ -104,12 +101,26 @@ def _keeping(case: Case) -> Candidate | None:
     return found if found is not None and found.keeps else None
 
 
-def _first(
-    changed: Callable[[int], Case], low: int, high: int, *, near: bool = False
-) -> Iterator[tuple[int, Candidate]]:
-    """Yield the first number above ``low`` after which something keeps all, with that; or nothing.
+def _smallest(
+    kind: ChangeKind,
+    changed: Callable[[int], Case],
+    low: int,
+    high: int,
+    value: Callable[[int], str],
+    *,
+    text: str = "{kind}: {value}",
+    near: bool = False,
+) -> Iterator[Change]:
+    """Yield the change to the first number above ``low`` after which something keeps all, if any.
 
-    See :func:`stream.planning.search.smallest`.
+    Args:
+        kind: what changes.
+        changed: a case by the number.
+        low: as :func:`stream.planning.search.smallest`, like ``high`` and ``near``.
+        high: the largest number.
+        value: what the number stands for.
+        text: what to write, with fields for kind and value.
+        near: whether a number near ``low`` is likely.
     """
     known: dict[int, Candidate] = {}
 
@@ -121,7 +132,8 @@ def _first(
 
     found = smallest(kept, low, high, near=near)
     if found is not None:
-        yield found, known[found]
+        shown = value(found)
+        yield Change(kind, shown, text.format(kind=kind.value, value=shown), known[found])
 
 
 def _epsilon(case: Case) -> Iterator[Change]:
@@ -153,9 +165,11 @@ def _tolerance(case: Case) -> Iterator[Change]:
         wide = (math.ceil(((2 * each + 1) * rounded(index) - 1) / 2) for each in own)
         return case.with_tolerances([min(*pair) for pair in zip(wide, highest, strict=True)])
 
-    for _, kept in _first(widened, 0, rounded_index(Fraction(2 * _MOST_STEPS)), near=True):
-        value = tolerance_text(kept.alarm, kept.alarm.aim.tolerances)
-        yield Change(ChangeKind.TOLERANCE, value, f"tolerance: {value}", kept)
+    def written(index: int) -> str:
+        return tolerance_text(alarm, widened(index).alarm.aim.tolerances)
+
+    most = rounded_index(Fraction(2 * _MOST_STEPS))
+    yield from _smallest(ChangeKind.TOLERANCE, widened, 0, most, written, near=True)
 
 
 def _false_alarms(case: Case) -> Iterator[Change]:
@@ -163,13 +177,17 @@ def _false_alarms(case: Case) -> Iterator[Change]:
     if tolerated is None or case.baseline is None:
         return
 
-    def loosened(index: int) -> Case:
-        return replace(case, false_alarms=FalseAlarmRate(rounded(index), tolerated.span))
+    def rate(index: int) -> FalseAlarmRate:
+        return FalseAlarmRate(rounded(index), tolerated.span)
 
     low = rounded_index(tolerated.number)
-    for index, kept in _first(loosened, low, low + 4 * 900):
-        value = FalseAlarmRate(rounded(index), tolerated.span).text
-        yield Change(ChangeKind.FALSE_ALARMS, value, f"false_alarms: {value}", kept)
+    yield from _smallest(
+        ChangeKind.FALSE_ALARMS,
+        lambda index: replace(case, false_alarms=rate(index)),
+        low,
+        low + 4 * 900,
+        lambda index: rate(index).text,
+    )
 
 
 def _max_fnr(case: Case) -> Iterator[Change]:
@@ -180,9 +198,9 @@ def _max_fnr(case: Case) -> Iterator[Change]:
     if case.alarm.aim.max_fnr >= MOST_RATE:
         return
     low, high = rounded_index(case.alarm.aim.max_fnr), rounded_index(MOST_RATE)
-    for index, kept in _first(missing, low, high):
-        value = decimal(rounded(index))
-        yield Change(ChangeKind.MAX_FNR, value, f"max_fnr: {value}", kept)
+    yield from _smallest(
+        ChangeKind.MAX_FNR, missing, low, high, lambda index: decimal(rounded(index))
+    )
 
 
 def _episodes(case: Case) -> Iterator[Change]:
@@ -192,9 +210,9 @@ def _episodes(case: Case) -> Iterator[Change]:
     def fewer(less: int) -> Case:
         return replace(case, alarm=replace(case.alarm, episodes=most - less))
 
-    for less, kept in _first(fewer, 0, most - 1, near=True):
-        value = str(most - less)
-        yield Change(ChangeKind.EPISODES, value, f"episodes: {value}", kept)
+    yield from _smallest(
+        ChangeKind.EPISODES, fewer, 0, most - 1, lambda less: str(most - less), near=True
+    )
 
 
 def _window(case: Case) -> Iterator[Change]:
@@ -212,29 +230,21 @@ def _window(case: Case) -> Iterator[Change]:
             return
 
 
-def _active(case: Case) -> Iterator[Change]:
-    """Yield a pause where a budget period ends: windows that touch two periods cost a run each."""
-    calendar, table = case.alarm.calendar, periods_of(case.budget)
-    if table is None or calendar.overlap == 1 or calendar.schedule is not None:
-        return
-    if not isinstance(table.calendar, LocalCalendar):
-        return
-    days = table.calendar.size_days
-    text = "Mon-Sun 00:00-23:59" if days % 7 else "Mon-Sat 00:00-24:00, Sun 00:00-23:59"
-    paused = case.with_schedule(Schedule.parse(text, table.calendar.timezone))
-    if (found := _keeping(paused)) is not None:
-        yield Change(ChangeKind.ACTIVE, text, f'active: "{text}"', found)
-
-
 def _threshold(case: Case) -> Iterator[Change]:
     if case.baseline is None:
         return
     least, *others = set(case.atom.thresholds.tolist())
     if not case.upward or least <= 0 or others:
         return
-    for found, kept in _first(case.with_threshold, 0, least * (_MOST_THRESHOLDS - 1), near=True):
-        value = decimal((least + found) * case.per_unit)
-        yield Change(ChangeKind.THRESHOLD, value, f"a threshold just below {value}", kept)
+    yield from _smallest(
+        ChangeKind.THRESHOLD,
+        case.with_threshold,
+        0,
+        least * (_MOST_THRESHOLDS - 1),
+        lambda further: decimal((least + further) * case.per_unit),
+        text="a threshold just below {value}",
+        near=True,
+    )
 
 
 def _bounded(case: Case, kind: ChangeKind, name: str) -> Iterator[Change]:
@@ -242,9 +252,14 @@ def _bounded(case: Case, kind: ChangeKind, name: str) -> Iterator[Change]:
     if case.budget.unit is PrivacyUnit.EVENT:
         return
     bound: int = getattr(case.budget.contribution, name)
-    for below, kept in _first(lambda below: case.with_caps(**{name: -below}), -bound, -1):
-        text = f"{kind.value}: {-below}; fewer events of a person count"
-        yield Change(kind, str(-below), text, kept)
+    yield from _smallest(
+        kind,
+        lambda below: case.with_caps(**{name: -below}),
+        -bound,
+        -1,
+        lambda below: str(-below),
+        text="{kind}: {value}; fewer events of a person count",
+    )
 
 
 def _cap(case: Case) -> Iterator[Change]:
@@ -255,13 +270,14 @@ def _cap(case: Case) -> Iterator[Change]:
     if any(each.share or each.hold_ms or in_runs(each) for each in case.standing.by_name.values()):
         return
     own = min(case.budget.contribution.windows_per_period or most, most)
-    for below, kept in _first(
-        lambda below: case.with_caps(windows_per_period=-below), -own, -least
-    ):
-        if in_runs(kept.alarm):  # its price is the same, and the keys exclude each other
-            return
-        text = (
-            f"max_windows_per_period: {-below}; a person counts only in the first {-below} of a"
-            f" period's {most} windows"
-        )
-        yield Change(ChangeKind.CAP, str(-below), text, kept)
+    found = _smallest(
+        ChangeKind.CAP,
+        lambda below: case.with_caps(windows_per_period=-below),
+        -own,
+        -least,
+        lambda below: str(-below),
+        text="{kind}: {value}; a person counts only in the first {value} of a period's"
+        f" {most} windows",
+    )
+    # Of runs the price is the same, and the keys exclude each other.
+    yield from (one for one in found if not in_runs(one.candidate.alarm))

@@ -10,10 +10,10 @@ and what is left out of it costs more than something that is kept.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,8 +23,9 @@ from accountant.units import to_loss_units
 from operators.registry import DEFAULT, OFFERED, create, mechanism_of
 from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
+from stream.decisions.mechanisms import run_of
 from stream.model.holds import in_runs
-from stream.planning.search import index_within, largest, rounded, rounded_index
+from stream.planning.search import alike, index_within, largest, rounded, rounded_index
 from stream.planning.solver.candidates import Candidate
 from stream.planning.solver.ways import ways
 
@@ -61,17 +62,17 @@ def best_of(case: Case) -> Candidate | None:
     if alone:
         return min(alone, key=lambda one: one.worst_units or 0)
     carry = _carrying if case.alarm.episodes else _carrying_most
-    found = (carry(*each) for each in _tried(case) if _runs(*each))
+    found = (carry(way) for way in _tried(case) if in_runs(way.alarm))
     return next(filter(None, found), None)
 
 
-def _carrying_most(case: Case, mechanism: Mechanism) -> Candidate | None:
+def _carrying_most(case: Case) -> Candidate | None:
     """Return the runs that carry most episodes within the budget."""
     known: dict[int, Candidate] = {}
 
     def carries(episodes: int) -> bool:
         alarm = replace(case.alarm, episodes=episodes)
-        found = _carrying(replace(case, alarm=alarm), mechanism)
+        found = _carrying(replace(case, alarm=alarm))
         if found is not None:
             known[episodes] = replace(found, alarm=replace(found.alarm, episodes=None))
         return found is not None
@@ -79,29 +80,16 @@ def _carrying_most(case: Case, mechanism: Mechanism) -> Candidate | None:
     return known.get(largest(carries, 0, _numbers(case).stop - 1))
 
 
-def _carrying(case: Case, mechanism: Mechanism) -> Candidate | None:
-    """Return the cheapest runs that carry the episodes of a case, within the budget."""
+def _carrying(case: Case, *, fitting: bool = True) -> Candidate | None:
+    """Return the cheapest runs that carry the episodes of a case; within the budget, if asked."""
+    most, reached = math.inf, case.reached
+    if fitting and reached is not None:
+        most = case.room_units // reached
     for alarms in _numbers(case):
-        if _least_units(case, mechanism, alarms) > case.room_units:
-            return None
-        one = _run_of(case, mechanism, alarms)
-        if one is not None and one.keeps:
+        one = _run_of(case, alarms, most)
+        if one is not None and one.adequate and (one.fits or not fitting):
             return one
     return None
-
-
-def _least_units(case: Case, mechanism: Mechanism, alarms: int) -> int:
-    """Return what runs of so many alarms cost at least, however many false ones are tolerated."""
-    tolerance = _tolerance(case)
-    if tolerance is None:
-        return 0
-    aim = _aims(case, mechanism, tolerance)(_rates(case).stop - 1)
-    fnr = case.alarm.aim.max_fnr * _PARTS[0]
-    try:
-        units = _run_units(case, mechanism, replace(aim, max_fnr=fnr, alarms=alarms))
-    except ConfigError:
-        return 0
-    return units * (case.reached(mechanism.name) or 1)
 
 
 def cheapest(case: Case) -> Candidate | None:
@@ -114,11 +102,9 @@ def cheapest(case: Case) -> Candidate | None:
         written = as_written(case)
         return written if written is not None and written.adequate else None
     found = list(_by_windows(case))
-    for way, mechanism in _tried(case):
-        if _runs(way, mechanism):
-            runs = (_run_of(way, mechanism, alarms) for alarms in _numbers(case))
-            adequate = (one for one in runs if one is not None and one.adequate)
-            found += islice(adequate, 1)
+    for way in _tried(case):
+        one = _carrying(way, fitting=False) if in_runs(way.alarm) else None
+        found += [] if one is None else [one]
     kept = [one for one in found if one.adequate and one.worst_units is not None]
     return min(kept, key=lambda one: one.worst_units or 0, default=None)
 
@@ -129,31 +115,30 @@ def as_written(case: Case) -> Candidate | None:
     Of runs ``max_fnr`` is what a query may miss. Of a cell that is asked last as much is tolerated
     as was required; where only that is written, as much as the search would have left for it.
     """
-    alarm, mechanism = case.alarm, mechanism_of(case.alarm.mechanism)
+    alarm = case.alarm
     try:
         if not in_runs(alarm):
-            return _judged(case, alarm.mechanism, alarm.aim)
+            return _judged(case, alarm.aim)
         most = alarm.required_fnr or alarm.aim.max_fnr / _PARTS[-1]
         tolerated = replace(alarm.aim, max_fnr=most)
-        return _judged_run(replace(case, alarm=replace(alarm, aim=tolerated)), mechanism, alarm.aim)
+        return _judged_run(replace(case, alarm=replace(alarm, aim=tolerated)), alarm.aim)
     except ConfigError:
         return None
 
 
-def _tried(case: Case) -> Iterator[tuple[Case, Mechanism]]:
+def _tried(case: Case) -> Iterator[Case]:
     """Yield every way that windows may lie with every mechanism that may decide them.
 
     Of mechanisms that decide a window by itself only the cheapest is tried, unless one is written.
     """
-    written = mechanism_of(case.alarm.mechanism)
     for way in ways(case):
         if "mechanism" not in case.alarm.open:
-            yield way, written
+            yield way
             continue
         for mechanism in OFFERED.values():
             least = mechanism.run is not None or mechanism.panes is not None
             if (least or mechanism.name == DEFAULT.name) and _takes(mechanism, way):
-                yield way, mechanism
+                yield replace(way, alarm=replace(way.alarm, mechanism=mechanism.name))
 
 
 def _takes(mechanism: Mechanism, case: Case) -> bool:
@@ -169,11 +154,6 @@ def _takes(mechanism: Mechanism, case: Case) -> bool:
     if mechanism.run is not None:
         return case.budget.contribution.windows_per_period is None
     return not case.windows  # windows that slide cost as much as they overlap
-
-
-def _runs(case: Case, mechanism: Mechanism) -> bool:
-    """Whether a mechanism charges whole runs of the windows of a case."""
-    return mechanism.run is not None and case.alarm.aim.looks == 1
 
 
 def _numbers(case: Case) -> range:
@@ -194,10 +174,10 @@ def _tolerance(case: Case) -> int | None:
     return None if case.distance <= 0 else min((case.distance - 1) // 2, case.useful_tolerance)
 
 
-def _aims(case: Case, mechanism: Mechanism, tolerance: int) -> Callable[[int], Aim]:
+def _aims(case: Case, tolerance: int) -> Callable[[int], Aim]:
     """Return the aim by the index of its ``max_fpr`` among numbers of three digits."""
-    aim = aim_with(case.alarm, (tolerance,), mechanism.name)
-    if mechanism.panes is not None:
+    aim = aim_with(case.alarm, (tolerance,))
+    if mechanism_of(case.alarm.mechanism).panes is not None:
         aim = replace(aim, panes=pane_count(case.alarm.calendar), pane_units=0)
     return lambda index: replace(aim, max_fpr=rounded(index))
 
@@ -216,32 +196,31 @@ def _by_windows(case: Case, *, fitting: bool = False) -> Iterator[Candidate]:
         case: what is asked.
         fitting: whether what the budget does not carry may be left out.
     """
-    for way, mechanism in _tried(case):
-        tolerance = None if _runs(way, mechanism) else _tolerance(way)
+    for way in _tried(case):
+        tolerance = None if in_runs(way.alarm) else _tolerance(way)
         if tolerance is None:
             continue
-        aim_at, rates = _aims(way, mechanism, tolerance), _rates(way)
+        aim_at, rates = _aims(way, tolerance), _rates(way)
         try:
-            if fitting and not _judged(way, mechanism.name, aim_at(rates.stop - 1)).fits:
+            if fitting and not _judged(way, aim_at(rates.stop - 1)).fits:
                 continue  # and a smaller rate costs no less
-            found = largest(
-                partial(_quiet, way, mechanism.name, aim_at), rates.start - 1, rates.stop - 1
-            )
-            yield _judged(way, mechanism.name, aim_at(max(found, rates.start)))
+            found = largest(partial(_quiet, way, aim_at), rates.start - 1, rates.stop - 1)
+            yield _judged(way, aim_at(max(found, rates.start)))
         except ConfigError:
             continue
 
 
-def _quiet(case: Case, mechanism: str, aim_at: Callable[[int], Aim], index: int) -> bool:
-    false = _false_alarms(case, create(mechanism, case.alarm.condition, aim_at(index)))
+def _quiet(case: Case, aim_at: Callable[[int], Aim], index: int) -> bool:
+    alarm = case.alarm
+    false = _false_alarms(case, create(alarm.mechanism, alarm.condition, aim_at(index)))
     return false is not None and false <= case.tolerated
 
 
-def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
-    alarm = replace(case.alarm, mechanism=mechanism, aim=aim, open=(), panes="")
-    if mechanism_of(mechanism).panes is not None:
+def _judged(case: Case, aim: Aim) -> Candidate:
+    alarm = replace(case.alarm, aim=aim, open=(), panes="")
+    if mechanism_of(alarm.mechanism).panes is not None:
         case, alarm = case.in_panes(alarm)
-    operator = create(mechanism, alarm.condition, alarm.aim)
+    operator = create(alarm.mechanism, alarm.condition, alarm.aim)
     units = to_loss_units(operator.plan.epsilon)
     return Candidate(case, alarm, units, _false_alarms(case, operator), float(aim.max_fnr))
 
@@ -250,25 +229,29 @@ def _false_alarms(case: Case, operator: Operator) -> float | None:
     """Return the false alarms expected of a span where all cells are at their baseline."""
     if case.baseline is None:
         return 0.0
-    pairs, window = np.stack([case.atom.thresholds, case.baseline]), _baseline_window(case)
-    _, firsts, cells = np.unique(pairs, axis=1, return_index=True, return_counts=True)
-    total = 0.0
-    for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
+    window, total = _baseline_window(case), 0.0
+    for cell, size in alike(case.atom.thresholds, case.baseline):
         chances = operator.chances(cell, window[:, [cell]])
         if chances is None:
             return None
-        total += alike * float(chances[0])
+        total += size * float(chances[0])
     return case.span_windows * total
 
 
-def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
-    """Return the cheapest run of so many alarms that keeps false alarms and misses, if any does."""
+def _run_of(case: Case, alarms: int, most_units: float) -> Candidate | None:
+    """Return the cheapest run of so many alarms that keeps false alarms and misses, if any does.
+
+    Args:
+        case: what is asked.
+        alarms: of a run.
+        most_units: that a run may cost, in loss units.
+    """
     tolerance = _tolerance(case)
     if tolerance is None or case.period_windows is None or case.baseline is None:
         return None
     case = case.held()
-    aim_at, rates = _aims(case, mechanism, tolerance), _rates(case)
-    best: tuple[int, Aim] | None = None
+    aim_at, rates = _aims(case, tolerance), _rates(case)
+    best: Aim | None = None
     for part in _PARTS:
 
         def asked(index: int, fnr: Fraction = case.alarm.aim.max_fnr * part) -> Aim:
@@ -276,56 +259,56 @@ def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
 
         try:
             # A smaller rate costs no less than the largest: most parts end here.
-            if best is not None and _run_units(case, mechanism, asked(rates.stop - 1)) >= best[0]:
+            if _run_units(case, asked(rates.stop - 1)) > most_units:
                 continue
-            lasts = partial(_lasts, case, mechanism, asked)
+            lasts = partial(_lasts, case, asked)
             if not lasts(rates.start):
                 continue
-            found = largest(lasts, rates.start, rates.stop - 1)
-            units = _run_units(case, mechanism, asked(found))
+            found = asked(largest(lasts, rates.start, rates.stop - 1))
+            units = _run_units(case, found)
         except ConfigError:
             continue
-        if best is None or units < best[0]:
-            best = units, asked(found)
+        if units <= most_units:
+            best, most_units = found, units - 1
     if best is None:
         return None
-    one = _judged_run(case, mechanism, best[1])
+    one = _judged_run(case, best)
     if one.quiet and one.sure:
         return one
     # Floats that were a hair too kind: one step down the three digits is far more than a hair.
-    index = rounded_index(best[1].max_fpr or MOST_RATE) - 1
-    return _judged_run(case, mechanism, replace(best[1], max_fpr=rounded(index)))
+    index = rounded_index(best.max_fpr or MOST_RATE) - 1
+    return _judged_run(case, replace(best, max_fpr=rounded(index)))
 
 
-def _sketch(case: Case, mechanism: Mechanism, aim: Aim) -> RunOperator:
-    if mechanism.sketch is None:
+def _sketch(case: Case, aim: Aim) -> RunOperator:
+    sketch = mechanism_of(case.alarm.mechanism).sketch
+    if sketch is None:
         raise ValueError("only a mechanism with runs has a sketch of one")
-    return mechanism.sketch(case.alarm.condition, aim)
+    return sketch(case.alarm.condition, aim)
 
 
-def _run_units(case: Case, mechanism: Mechanism, aim: Aim) -> int:
-    return to_loss_units(_sketch(case, mechanism, aim).plan.epsilon)
+def _run_units(case: Case, aim: Aim) -> int:
+    return to_loss_units(_sketch(case, aim).plan.epsilon)
 
 
-def _lasts(case: Case, mechanism: Mechanism, asked: Callable[[int], Aim], index: int) -> bool:
+def _lasts(case: Case, asked: Callable[[int], Aim], index: int) -> bool:
     """Whether runs keep false alarms and misses at a rate, over a whole period."""
     windows = case.period_windows or 1
-    sketch, taken = _sketch(case, mechanism, asked(index)), (case.alarm.episodes or 1) - 1
+    sketch, taken = _sketch(case, asked(index)), (case.alarm.episodes or 1) - 1
     lasts = sketch.endurance(_baseline_window(case), windows, taken)
     false = lasts.unlimited * case.span_windows / windows
     return false <= case.tolerated and lasts.missed <= float(case.alarm.aim.max_fnr)
 
 
-def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
+def _judged_run(case: Case, aim: Aim) -> Candidate:
     """Return a run as it is promised; ``max_fnr`` of a query, of a whole period its misses.
 
     Each further episode of a period finds an alarm less, of which quiet cells take some.
     """
-    planned, windows = mechanism.run, case.period_windows
-    if planned is None:
+    windows, alarm = case.period_windows, replace(case.alarm, aim=aim, open=(), panes="")
+    run = run_of(alarm)
+    if run is None:
         raise ValueError("only a mechanism with runs has any")
-    run = planned(case.alarm.condition, aim)
-    alarm = replace(case.alarm, mechanism=mechanism.name, aim=aim, open=(), panes="")
     units = to_loss_units(run.plan.epsilon)
     if windows is None or case.baseline is None:
         false = None if case.baseline is not None else 0.0

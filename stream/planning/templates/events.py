@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
+from stream.decisions.schedule import windows_within
 from stream.planning.search import largest, smallest
 from stream.planning.templates.answers import Measured
 from stream.windows.instants import iso_utc
@@ -21,6 +22,7 @@ from stream.windows.instants import iso_utc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from accountant.costs.charges import WindowKey
     from stream.planning.templates.answers import Answers
     from stream.planning.templates.filling import FilledTemplate
 
@@ -64,17 +66,12 @@ def made_up(filled: FilledTemplate) -> MadeUp:
     answers = filled.answers
     (alarm,) = filled.alarms.by_name.values()
     from_ms, until_ms = alarm.feed.history or (0, 0)
-    windows = []
-    index = alarm.calendar.next_active(alarm.calendar.first_starting_at(from_ms))
-    while (bounds := alarm.calendar.bounds(index))[1] <= until_ms:
-        windows.append(bounds)
-        if len(windows) > _MOST_WINDOWS:
-            raise ConfigError(
-                f"there are more than {_MOST_WINDOWS:,} windows from {answers.since} to"
-                f" {filled.until}",
-                hint="write an earlier --until, or a longer --window",
-            )
-        index = alarm.calendar.next_active(index + 1)
+    windows = list(islice(windows_within(alarm, from_ms, until_ms), _MOST_WINDOWS + 1))
+    if len(windows) > _MOST_WINDOWS:
+        raise ConfigError(
+            f"there are more than {_MOST_WINDOWS:,} windows from {answers.since} to {filled.until}",
+            hint="write an earlier --until, or a longer --window",
+        )
     windows = windows[:: alarm.calendar.overlap]
     due = len(windows) // 2
     figure = _certain(filled)
@@ -82,15 +79,15 @@ def made_up(filled: FilledTemplate) -> MadeUp:
     every, ordinary = _affordable(answers, len(windows))
     ordinary = min(ordinary, _quiet(filled, len(windows) * len(answers.groups)))
     found: list[tuple[int, dict[str, Any]]] = []
-    for number, bounds in enumerate(windows):
+    for number, window in enumerate(windows):
         for at, group in enumerate(answers.groups):
             if number == due and at == 0:
-                found += _cell(answers, group, bounds, figure, at)
+                found += _cell(answers, group, window, figure, at)
             elif number % every == 0:
-                found += _cell(answers, group, bounds, ordinary, at)
+                found += _cell(answers, group, window, ordinary, at)
     found.sort(key=lambda each: each[0])
     lines = tuple(json.dumps(event, ensure_ascii=False) for _, event in found)
-    return MadeUp(lines, answers.groups[0], windows[due][0], figure)
+    return MadeUp(lines, answers.groups[0], windows[due].start_ms, figure)
 
 
 def _certain(filled: FilledTemplate) -> int:
@@ -135,10 +132,10 @@ def _affordable(answers: Answers, windows: int) -> tuple[int, int]:
 
 
 def _cell(
-    answers: Answers, group: tuple[str, ...], bounds: tuple[int, int], figure: int, at: int
+    answers: Answers, group: tuple[str, ...], window: WindowKey, figure: int, at: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the events of one window and group that come to a figure."""
-    start_ms, end_ms = bounds
+    start_ms, end_ms = window.start_ms, window.end_ms
     amounts = list(_amounts(answers, figure))
     for number, amount in enumerate(amounts):
         scattered = (number * _SCATTER % _WORD) * (end_ms - start_ms) >> 32

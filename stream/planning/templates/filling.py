@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import BudgetError, ConfigError
 from stream.config.loading import examine
+from stream.decisions.schedule import windows_within
 from stream.planning.detection import DetectionCurve
 from stream.planning.locking import resolve
 from stream.planning.solver.changes import ChangeKind
@@ -37,7 +39,6 @@ _OPTIONS: Final = {
     ChangeKind.FALSE_ALARMS: "--false-alarms",
     ChangeKind.MAX_FNR: "--max-fnr",
     ChangeKind.EPISODES: "--episodes",
-    ChangeKind.ACTIVE: "--active",
     ChangeKind.GROUPS: "--max-groups",
     ChangeKind.EVENTS: "--max-events",
 }
@@ -136,11 +137,8 @@ def _with_windows(answers: Answers, file: Path) -> tuple[str, str]:
 def _has_windows(alarms: Alarms) -> bool:
     """Whether the history holds enough windows to distinguish them."""
     (alarm,) = (*alarms.by_name.values(), *alarms.open.values())
-    from_ms, until_ms = alarm.feed.history or (0, 0)
-    index = alarm.calendar.first_starting_at(from_ms)
-    for _ in range(_FEWEST_WINDOWS):
-        index = alarm.calendar.next_active(index) + 1
-    return alarm.calendar.bounds(index - 1)[1] <= until_ms
+    windows = windows_within(alarm, *(alarm.feed.history or (0, 0)))
+    return len(list(islice(windows, _FEWEST_WINDOWS))) == _FEWEST_WINDOWS
 
 
 def _hint(changes: Sequence[Change], baseline: int) -> str:

@@ -6,17 +6,19 @@ estimate by its own draws. As private as the aggregates, which of a test are mad
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from operators.noise.source import NoiseSource
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, run_of, severity_chances
+from stream.model.holds import in_runs
 from stream.model.references import around
 from stream.planning.detection import why_not
-from stream.simulation.results import Rate
+from stream.simulation.results import interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,23 +62,15 @@ class WindowLaw:
     """
 
     alarm: Alarm
-    _run: RunOperator | None = field(init=False, repr=False)
-    _planned: Operator = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Plan the operator.
-
-        Raises:
-            ConfigError: the alarm's aim cannot be kept.
-        """
-        run = run_of(self.alarm)
-        object.__setattr__(self, "_run", run)
-        object.__setattr__(self, "_planned", run or operator_of(self.alarm))
+    @cached_property
+    def _planned(self) -> Operator:
+        return run_of(self.alarm) or operator_of(self.alarm)
 
     @property
     def basis(self) -> str:
         """What is computed, where it is not simply a group's probability in a window; or ""."""
-        if self._run is not None:
+        if in_runs(self.alarm):
             return FRESH
         return ALONE if mechanism_of(self.alarm.mechanism).collective else ""
 
@@ -107,7 +101,9 @@ class WindowLaw:
         if found is None:
             return None
         most = float(np.clip(found[0], 0.0, 1.0))
-        least = most if self._run is None else self._run.asked_last(cell, statistics)
+        least = most
+        if in_runs(self.alarm):
+            least = cast("RunOperator", self._planned).asked_last(cell, statistics)
         return Bounds(min(max(least, 0.0), most), most)
 
     def estimates(
@@ -136,8 +132,7 @@ class WindowLaw:
             reached = found.fired if found.reached is None else found.reached
             fired += reached[cells] > levels
         return [
-            Bounds(*Rate(count, draws).interval_at(CONFIDENCE), draws, count)
-            for count in fired.tolist()
+            Bounds(*interval(count, draws, CONFIDENCE), draws, count) for count in fired.tolist()
         ]
 
     def _operator(self, references: NDArray[np.int64] | None) -> Operator:

@@ -11,8 +11,8 @@ import jsonschema
 
 from operators.noise.source import KeyedNoise
 from stream import build
-from stream.decisions.records import schema
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.published import schema
 
 if TYPE_CHECKING:
     import pytest

@@ -20,7 +20,7 @@ from operators.registry import ALL, create, price
 from operators.single.adapter import Scored
 from operators.single.pure import gaussian_units
 from operators.single.tslm import Tslm
-from stream.decisions.mechanisms import early_of, operator_of, panes_of, plans_of, price_of
+from stream.decisions.mechanisms import operator_of, panes_of, plans_of, price_of
 from stream.model.fingerprints import fingerprint
 from tests.statistical.enumeration import ONE
 from tests.support.normal import quantile
@@ -177,7 +177,7 @@ def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
     assert price_of(query) == operator.plan
     assert 0 < operator.plan.limit <= float(operator.plan.epsilon)
     assert query.fingerprint != before.fingerprint
-    if early_of(query) is None:
+    if query.aim.looks == 1 or query.panes:
         statistics = np.full((query.condition.statistics, 2), 31, dtype=np.int64)
         decided = operator.decide(statistics, KeyedNoise(bytes(32)))
         again = alone.decide(statistics, KeyedNoise(bytes(32)))
@@ -191,7 +191,7 @@ def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
 def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
     """Each step is decided by tslm: as many tables as looks, and their rho adds up."""
     query = crowd(tmp_path, written(window=CUMULATE, unit="event"))
-    early = early_of(query)
+    early = operator_of(query)
     once = replace(query.aim, looks=1, max_fpr=query.aim.max_fnr / 6)
     each = price("tslm", query.condition, once)
     assert early.plan.epsilon == 6 * each.epsilon

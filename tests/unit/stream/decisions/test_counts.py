@@ -14,20 +14,22 @@ import jsonschema
 import numpy as np
 import pytest
 
+from accountant.costs.charges import UniformCost
 from accountant.records import Outcome
 from operators.conditions.weights import Weight
 from stream.config.alarms import panes
 from stream.config.loading import check
 from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import panes_of
-from stream.decisions.records import decode_count, encode, schema
-from stream.decisions.release import count_records, encode_fired, released_counts
+from stream.decisions.records import decode_count, encode
+from stream.decisions.release import Drawn, count_records, encode_fired, released_counts
 from stream.decisions.steps import Step
 from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
-from stream.planning.panes import pane_shares
+from stream.planning.details import detail_lines
 from tests.statistical.enumeration import GivenNoise
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
+from tests.support.published import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,11 +137,11 @@ def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
 def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     """Before any data is read, what every record will say; of others nothing."""
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
-    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
+    told = [line for line in detail_lines(alarms) if "noisy counts" in line]
     left = counted(decided(alarms, rows(tmp_path, (1,) * 4)))
-    assert share.text.count("; the noisy counts of ") == 1
-    assert share.text.endswith(
-        "; the noisy counts of counted leave for nothing more, with a standard deviation of"
+    (line,) = told
+    assert line == (
+        "counted: its noisy counts leave for nothing more, with a standard deviation of"
         f" {left[0].standard_deviation:.3g}"
     )
 
@@ -209,6 +211,8 @@ def test_counts_are_named_as_the_domain_numbers_them(
 def test_others_are_stored_as_before(tmp_path: Path) -> None:
     """Not a byte more: what older versions stored has the same digest."""
     query: Alarm = configured(tmp_path, SILENT, rooms=ROOMS).by_name["silent"]
-    assert encode_fired(query, [1]) == b'[{"room":"lab"}]'
-    assert encode_fired(query, [], unanswered=2) == b'{"fired":[],"late":[],"unanswered":2}'
+    fired = Drawn(np.array([False, True]), UniformCost(1, 2))
+    assert encode_fired(query, fired) == b'[{"room":"lab"}]'
+    spent = Drawn(np.zeros(2, np.bool_), UniformCost(1, 2), unanswered=2)
+    assert encode_fired(query, spent) == b'{"fired":[],"late":[],"unanswered":2}'
     assert counts_of(query, panes_of(query), np.zeros((3, 2), dtype=np.int64)) is None

@@ -131,7 +131,7 @@ def _goes_on_counting(state: State, number: int, what: str, terms: Lifecycle) ->
     after, said = moved(state, number, what, terms)
     if said != ["resolved"]:
         return after, said
-    cells = {key: replace(cell, quiet=0, since="") for key, cell in state.cells.items()}
+    cells = {key: replace(cell, memory=(True,), since="") for key, cell in state.cells.items()}
     return replace(after, cells=cells), said
 
 

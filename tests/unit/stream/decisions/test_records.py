@@ -25,10 +25,9 @@ from stream.decisions.records import (
     decode_decision,
     encode,
     epsilon_text,
-    schema,
 )
 from tests.support.procs import ran
-from tests.support.published import decision_of
+from tests.support.published import decision_of, schema
 
 KEY = WindowKey(end_ms=1_714_557_600_000, query="fire-code", start_ms=1_714_554_000_000)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

@@ -30,7 +30,7 @@ from stream.planning.budget import (
     planned_shape,
 )
 from stream.planning.figures import figures
-from stream.planning.occupancy import ActiveWindows
+from stream.planning.occupancy import ActiveWindows, first_ending_after
 from stream.planning.search import largest, rounded, rounded_index, smallest
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
@@ -367,7 +367,7 @@ def test_windows_are_counted_without_a_walk(
         index += 1
     assert active.touching(starts, ends).tolist() == counts
     assert active.between(low, index) == sum(calendar.active(at) for at in range(low, index))
-    assert active.first_ending_after(int(edges[0])) <= max(low, index)
+    assert first_ending_after(calendar, int(edges[0])) <= max(low, index)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from accountant.loss.overlap import Held
 from accountant.records import Answer, BudgetTerms
 from accountant.regions.shapes import ANYWHERE
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
-from operators.registry import RUN_MECHANISMS, price
+from operators.registry import RUN_MECHANISMS
 from operators.svt import Svt
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import REFERENCE_MS, budget_plan
@@ -89,12 +88,6 @@ def test_runs_are_the_distinct_tuples_of_touched_periods(
     distinct = {touched for _, touched in by_hand}
     expected = [sum(start in touched for touched in distinct) for start in starts.tolist()]
     assert active.runs_touching(starts, ends, breaks).tolist() == expected
-    opening = [by_hand[0][0]] if by_hand else []
-    opening += [at for (_, before), (at, after) in pairwise(by_hand) if before != after]
-    stop = by_hand[-1][0] + 1 if by_hand else 0
-    first_index = by_hand[0][0] if by_hand else 0
-    assert active.openers(breaks, first_index, stop).tolist() == opening
-    assert len(opening) == len(distinct)
 
 
 def test_windows_across_too_many_periods_are_refused() -> None:
@@ -213,7 +206,7 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
     whole = to_loss_units(alone.plan.alarms[0].epsilon)
     assert (alone.plan.worst_units, alone.plan.fits, alone.refusal) == (whole, True, None)
     assert (alone.plan.alarms[0].cells, alone.plan.windows_fit) == (1, None)
-    assert (alone.runs[0].queries, alone.runs[0].windows_units) == (None, None)
+    assert alone.runs[0].queries is None
     mixed = Config(
         {"a": alarm(window=HOP), "b": alarm(window=DAY, mechanism="tslm")}, period="lifetime"
     )
@@ -241,20 +234,15 @@ def test_a_history_says_how_many_questions_a_lifetime_asks(tmp_path: Path) -> No
 
 
 def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
-    """Under unit event nothing is shared: overlap multiplies, and tslm is shown beside it."""
-    config = Config({"a": alarm(window=HOP)}, unit="event")
-    alarms = config.load(tmp_path)
-    (looked,) = outlook(alarms)
+    """Under unit event nothing is shared: overlap multiplies."""
+    looked = Config({"a": alarm(window=HOP)}, unit="event").look(tmp_path)
     whole = to_loss_units(looked.plan.alarms[0].epsilon)
     assert (looked.plan.worst_units, looked.plan.alarms[0].runs) == (6 * whole, False)
-    query = alarms.by_name["a"]
-    alone = price("tslm", query.condition, query.aim)
-    assert looked.runs[0].windows_units == 6 * to_loss_units(alone.epsilon)
     assert looked.runs[0].windows is None
 
 
 def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
-    """Noise and correction in the field's unit, queries counted, and tslm's price."""
+    """Noise and correction in the field's unit, queries counted."""
     config = Config(MIXES["with others"])
     alarms = config.load(tmp_path)
     shown = config.look(tmp_path).runs
@@ -273,9 +261,6 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
         assert (run.queries, run.negatives) == (questions, -(-questions // 10))
         before = (windows * 3 - 1) * (questions // (windows * 3))
         assert run.missed_given_no_alarm == planned.missed_in_silence(before, beyond=True)
-        alone = price("tslm", query.condition, query.aim).epsilon
-        caps = alarms.budget.contribution.predicates_per_window
-        assert run.windows_units == windows * min(caps, 3) * to_loss_units(alone)
 
 
 units = st.integers(0, 12)

@@ -12,9 +12,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from accountant.loss.gaussian import Gaussian
-from stream.decisions.records import schema
 from tests.support.commands import json_lines, tocsin
 from tests.support.odd_hours import on_odd_hours
+from tests.support.published import schema
 from tests.unit.stream.replay.test_gaussian_kinds import budget_of
 
 if TYPE_CHECKING:

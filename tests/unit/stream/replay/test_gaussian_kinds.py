@@ -227,6 +227,6 @@ def test_every_surface_says_rho(
     for line in json_lines(tocsin("plan", path, "--json")):
         assert (line["loss"], line["privacy"]) == ("rho", "gdp")
         assert line["delta"]
-    assert "window by window it would be rho" in text or "an event pays rho" in text
+    assert "an SVT run" in text or "an event pays rho" in text
     alarms = load(Path(path), environ={})
     assert "(privacy: gdp, rho" in plan_page(alarms, figures(alarms))

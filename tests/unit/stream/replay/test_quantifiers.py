@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
@@ -17,17 +15,13 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
-from operators.conditions.atoms import IntegerTest
-from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Condition
 from operators.conditions.score import score_of
 from operators.noise.source import NoiseSource
-from operators.svt import Svt
 from stream.build import open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.mechanisms import plans_of
-from stream.simulation.draws.held import Holding
-from stream.simulation.draws.runs import RunDraws
+from stream.simulation.history import count_history
+from stream.simulation.plays import Played
 from tests.support.commands import HOUR_MS, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -248,18 +242,18 @@ def test_early_alarms_of_groups_ring_once(tmp_path: Path, mechanism: str) -> Non
     assert fired(path, written(tmp_path, FULL)) == {(5, "east")}
 
 
-def test_a_simulated_run_has_one_answer_a_window() -> None:
-    """Also of the windows that a spent run leaves unasked."""
-    of = Condition.single(IntegerTest(Comparison.GT, np.full(6, 5, np.int64), 1))
-    run = Svt.planned(replace(of, members=3), Aim(Fraction(1, 20), (1,), alarms=1))
-    holding = Holding.of(None, 3, 2)
-    runs = RunDraws(run, NoiseSource(), holding)
-    for window in range(3):
-        if window == 0 or runs.open() is not None:
-            runs.ask(window, np.full((1, 6), 99, np.int64))
-    assert holding.fired.shape == (3, 2)
-    assert np.sum(holding.fired) == 1
-    assert runs.cut == [0]
+def test_a_simulated_run_has_one_answer_a_window(tmp_path: Path) -> None:
+    """Also of the windows that a spent run leaves unasked, at fewer alarms than buildings."""
+    lines = SVT.replace("max_alarms: 2", "max_alarms: 1")
+    path = configured(tmp_path, lines=lines, budget=user(6, epsilon_max=4))
+    places = [(building, room) for building in BUILDINGS for room in ROOMS]
+    alarms = load(Path(path), environ={})
+    events = Path(written(tmp_path, crowded(*places)))
+    counted = count_history(alarms, {"badges": [events]})
+    tally = Played(alarms, counted, {}).replay(NoiseSource())["crowd"]
+    cells = tally.cells
+    assert cells.true + cells.false + cells.uncertain == tally.windows * len(BUILDINGS)
+    assert (cells.true, cells.missed) == (2, 1)
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

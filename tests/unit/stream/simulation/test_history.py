@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stream.simulation import history
+from stream.decisions.judge import statistics_of
 
 
 def test_partitions_are_added_up_saturating() -> None:
@@ -24,8 +24,4 @@ def test_partitions_are_added_up_saturating() -> None:
             for at, each in zip(index.tolist(), value.tolist(), strict=True):
                 clamped = min(max(each, -limit), limit)
                 total[at] = min(max(total[at] + clamped, -limit), limit)
-        query: Any = type("Q", (), {"aggregates": range(2), "counted": range(3)})
-        window = history._Window.of(parts, query)
-        dense = np.zeros(6, np.int64)
-        dense[window.index] = window.value
-        assert dense.tolist() == total
+        assert statistics_of(parts, 2, 3).reshape(-1).tolist() == total

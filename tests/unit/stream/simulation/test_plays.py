@@ -25,14 +25,14 @@ from stream.config.loading import load
 from stream.decisions.release import released_alarms, whole_window
 from stream.replay.replay import Replay
 from stream.simulation.budgets import Budgets
-from stream.simulation.draws.truth import may_fire, must_fire
 from stream.simulation.history import count_history
 from stream.simulation.plays import Played
+from stream.simulation.truth import may_fire, must_fire
 
 if TYPE_CHECKING:
     from stream.model.alarm import Alarm
-    from stream.simulation.draws.tally import Tally
     from stream.simulation.history import CountedAlarm
+    from stream.simulation.tally import Tally
 
 SHOPS: Final = tuple(f"s{at}" for at in range(12))
 CLASSES: Final = tuple(f"c{at}" for at in range(5))
@@ -134,8 +134,8 @@ class Came:
     @classmethod
     def of(cls, tally: Tally) -> Came:
         """Return what a simulated replay says."""
-        hits = tally.true - tally.missed
-        return cls(hits, tally.uncertain_fired, tally.false_alarms, tally.denied)
+        hits = tally.cells.true - tally.cells.missed
+        return cls(hits, tally.cells.uncertain_fired, tally.cells.false_alarms, tally.denied)
 
 
 def run(folder: Path, budget: str, *alarms: str, noise: NoiseSource | None = None) -> Any:

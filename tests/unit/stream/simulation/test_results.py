@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -9,30 +10,29 @@ import pytest
 from scipy.stats import binomtest
 
 from accountant.units import to_loss_units
-from stream.simulation.report import report
-from stream.simulation.results import Losses, Rate
-from stream.simulation.shown import NOTHING_TRUE, html_page
-from tests.support.simulated import THRESHOLD, alarm, near_the_threshold, shown, simulated
+from stream.decisions.mechanisms import operator_of
+from stream.simulation.results import NOTHING_TRUE, Losses, as_json, interval
+from stream.simulation.shown import html_page
+from tests.support.simulated import THRESHOLD, alarm, near_the_threshold, shown, simulated, tried
 
 
 @pytest.mark.parametrize(("count", "of"), [(0, 7), (7, 7), (3, 11), (1, 100_000), (420, 9000)])
 def test_intervals_are_clopper_pearson(count: int, of: int) -> None:
     """The interval is that of scipy's exact binomial test."""
     expected = binomtest(count, of).proportion_ci(0.95, method="exact")
-    assert Rate(count, of).interval == pytest.approx((expected.low, expected.high), abs=1e-12)
+    found = interval(count, of, 0.95)
+    assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_nothing_true_is_no_miss_rate_of_zero() -> None:
     """A history without a true alarm has no miss rate, and every output says so."""
     statistics = np.full((3, 1, 5), 2, dtype=np.int64)
     simulation = simulated(alarm(5), statistics)
-    (results,) = simulation.results
-    assert {one.fnr.value for one in results.tried} == {None}
-    assert Rate(0, 0).interval == (0.0, 1.0)
+    (results,) = simulation.alarms
+    (one,) = results.settings
+    assert (one.fnr.value, one.fnr.low, one.fnr.high) == (None, 0.0, 1.0)
     assert NOTHING_TRUE in " ".join(shown(simulation).split())
     assert NOTHING_TRUE in html_page(simulation)
-    (shown_json,) = report(simulation)["alarms"]
-    assert shown_json["settings"][0]["fnr"]["value"] is None
 
 
 def test_losses_are_summed_up_as_numpy_does() -> None:
@@ -41,34 +41,32 @@ def test_losses_are_summed_up_as_numpy_does() -> None:
     for _ in range(50):
         levels = random.integers(0, 10**12, random.integers(1, 8))
         single = random.choice(levels, int(random.integers(1, 60)))
-        losses = Losses.of(Counter(single.tolist()))
+        losses = Losses.counted(Counter(single.tolist()))
         epsilons = single / 1e12
         assert losses.mean == pytest.approx(epsilons.mean())
-        assert losses.most == pytest.approx(epsilons.max())
-        for share in (0.5, 0.95, 1.0):
+        for share, found in ((0.5, losses.median), (0.95, losses.p95), (1.0, losses.max)):
             expected = np.quantile(epsilons, share, method="inverted_cdf")
-            assert losses.quantile(share) == pytest.approx(expected)
+            assert found == pytest.approx(expected)
 
 
 def test_uniform_losses_are_the_plan() -> None:
     """TSLM loses its plan in every cell; two dearest cells lose it twice."""
-    (results,) = simulated(alarm(7), near_the_threshold(3, 7), runs=5).results
-    (one,) = results.tried
-    units = to_loss_units(one.plan.epsilon)
-    assert one.tally.losses == {units: 7 * 15}
-    assert one.tally.highest == {2 * units: 15}
+    query = alarm(7)
+    tally = tried(query, near_the_threshold(3, 7), 5)
+    units = to_loss_units(operator_of(query).plan.epsilon)
+    assert tally.losses == {units: 7 * 15}
+    assert tally.highest == {2 * units: 15}
 
 
 def test_windows_that_are_denied_lose_nothing() -> None:
     """A budget for one window and a half: the first is decided, the other two are denied."""
     statistics = near_the_threshold(3, 7)
-    epsilon = simulated(alarm(7), statistics).results[0].tried[0].plan.epsilon
-    (results,) = simulated(alarm(7), statistics, runs=5, epsilon_max=3 * epsilon).results
-    (one,) = results.tried
-    assert one.denied == pytest.approx(2 / 3)
-    assert one.tally.losses == {0: 2 * 7 * 5, to_loss_units(epsilon): 7 * 5}
+    epsilon = operator_of(alarm(7)).plan.epsilon
+    tally = tried(alarm(7), statistics, 5, epsilon_max=3 * epsilon)
+    assert (tally.denied, tally.windows) == (2 * 5, 3 * 5)
+    assert tally.losses == {0: 2 * 7 * 5, to_loss_units(epsilon): 7 * 5}
     late = (statistics[1:, 0] > THRESHOLD).sum()
-    assert one.tally.unasked == one.tally.unasked_missed == 5 * late > 0
+    assert tally.unasked == tally.unasked_missed == 5 * late > 0
 
 
 def test_progressive_mechanisms_lose_no_more_than_planned() -> None:
@@ -76,9 +74,23 @@ def test_progressive_mechanisms_lose_no_more_than_planned() -> None:
     query = alarm(20, tolerance=3, mechanism="ppwlm")
     far = np.full((4, 1, 20), 2, dtype=np.int64)
     far[:, :, 0] = THRESHOLD
-    (results,) = simulated(query, far, runs=20).results
-    (one,) = results.tried
-    worst = to_loss_units(one.plan.epsilon)
-    assert max(one.tally.losses) == worst
-    assert min(one.tally.losses) < worst
-    assert max(one.tally.highest) <= 2 * worst
+    tally = tried(query, far, 20)
+    worst = to_loss_units(operator_of(query).plan.epsilon)
+    assert max(tally.losses) == worst
+    assert min(tally.losses) < worst
+    assert max(tally.highest) <= 2 * worst
+
+
+def test_json_says_who_may_read_it() -> None:
+    """The figures are plain JSON; audience and caveat stand in it; shares add up to one."""
+    simulation = simulated(alarm(6), near_the_threshold(4, 6))
+    read = json.loads(json.dumps(as_json(simulation), allow_nan=False))
+    assert read["audience"].startswith("custodian only")
+    assert read["caveat"].startswith("Figures of private data")
+    (one,) = read["alarms"]
+    assert [each["configured"] for each in one["settings"]] == [True]
+    for each in one["settings"]:
+        shares = [step["share"] for step in each["epsilon_cell"]["distribution"]]
+        assert sum(shares) == pytest.approx(1)
+        assert each["epsilon_cell"]["max"] <= each["epsilon_worst"] + 1e-12
+    assert " ".join(shown(simulation).split()).startswith(simulation.audience)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.simulation.report import report
-from stream.simulation.results import AUDIENCE
+from stream.simulation.results import as_json
 from stream.simulation.shown import html_page, percent
 from tests.support.simulated import alarm, near_the_threshold, shown, simulated
 
@@ -41,12 +40,12 @@ def test_every_figure_stands_whole_on_one_line(simulation: Simulation, width: in
     assert max(map(len, lines)) <= width
     assert "\u2026" not in text
     assert sum(line.split()[:2] == ["setting", "missed"] for line in lines) == 1
-    (results,) = simulation.results
-    assert any(one.denied for one in results.tried)
+    (results,) = simulation.alarms
+    assert any(one.denied for one in results.settings)
     rows = [line.split() for line in lines]
-    for one in results.tried:
+    for one in results.settings:
         figures = [*percent(one.fnr).split(), *percent(one.fpr).split(), f"{100 * one.denied:.3g}"]
-        figures += [f"{one.losses.mean:.3g}", f"{float(one.plan.epsilon):.3g}"]
+        figures += [f"{one.epsilon_cell.mean:.3g}", f"{one.epsilon_worst:.3g}"]
         assert any(row[-len(figures) :] == figures for row in rows), figures
 
 
@@ -87,14 +86,14 @@ def test_page_stands_by_itself(simulation: Simulation) -> None:
     assert "prefers-color-scheme: dark" in text
     assert "&lt;b&gt;&amp;" in text
     assert "&lt;alarms&gt;.yaml" in text
-    assert AUDIENCE[1:] in text
+    assert simulation.audience[1:] in text
 
 
 def test_page_says_what_a_terminal_does(simulation: Simulation) -> None:
     """Row by row, the same figures."""
     words = set(shown(simulation).split())
     rows = re.findall(r"<tr.*?</tr>", html_page(simulation), re.DOTALL)[1:]
-    assert len(rows) == len(simulation.results[0].tried)
+    assert len(rows) == len(simulation.alarms[0].settings)
     for row in rows:
         cells = re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL)
         assert {word for cell in cells[1:] for word in cell.split()} <= words
@@ -124,7 +123,7 @@ def test_tables_fold_on_a_phone(simulation: Simulation) -> None:
 def test_what_could_not_be_had_is_said_with_its_reason() -> None:
     """On a terminal, on the page and in JSON."""
     found = simulated(alarm(2), near_the_threshold(2, 2))
-    (results,) = found.results
-    bare = replace(found, results=(replace(results, refused=("it cannot",)),))
-    for text in (html_page(bare), shown(bare), json.dumps(report(bare))):
+    (results,) = found.alarms
+    bare = replace(found, alarms=(replace(results, refused=("it cannot",)),))
+    for text in (html_page(bare), shown(bare), json.dumps(as_json(bare))):
         assert "it cannot" in text

@@ -17,9 +17,9 @@ from operators.conditions.formula import Formula
 from operators.registry import create
 from operators.svt import Svt
 from stream.simulation import plays
-from stream.simulation.draws.truth import may_fire, must_fire
-from stream.simulation.results import Rate
+from stream.simulation.results import interval
 from stream.simulation.shown import html_page
+from stream.simulation.truth import may_fire, must_fire
 from tests.statistical.svt_law import law as law_of_run
 from tests.statistical.svt_law import run_of
 from tests.support.simulated import (
@@ -50,16 +50,16 @@ def test_measured_rates_of_tslm_are_its_exact_law() -> None:
     values = statistics[:, 0]
     true, false = values > THRESHOLD, values <= THRESHOLD - 18
     uncertain = ~true & ~false
-    for cells, rings, rate in (
-        (true, False, Rate(tally.missed, tally.true)),
-        (false, True, Rate(tally.false_alarms, tally.false)),
-        (uncertain, True, Rate(tally.uncertain_fired, tally.uncertain)),
+    for cells, rings, count, of in (
+        (true, False, tally.cells.missed, tally.cells.true),
+        (false, True, tally.cells.false_alarms, tally.cells.false),
+        (uncertain, True, tally.cells.uncertain_fired, tally.cells.uncertain),
     ):
-        assert rate.of == 200 * np.count_nonzero(cells) > 10_000
+        assert of == 200 * np.count_nonzero(cells) > 10_000
         chances = probability[cells] if rings else 1 - probability[cells]
-        error = np.sqrt((chances * (1 - chances)).mean() / rate.of)
-        assert abs(rate.value - chances.mean()) < 6 * error
-        low, high = rate.interval_at(0.999_999_9)
+        error = np.sqrt((chances * (1 - chances)).mean() / of)
+        assert abs(count / of - chances.mean()) < 6 * error
+        low, high = interval(count, of, 0.999_999_9)
         assert low < chances.mean() < high
 
 
@@ -85,11 +85,11 @@ def test_a_mechanism_that_never_rings_is_found_out(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(plays, "create", broken)
     simulation = simulated(query, near_the_threshold(20, 10))
-    (results,) = simulation.results
-    for one in results.tried:
+    (results,) = simulation.alarms
+    for one in results.settings:
         assert one.fnr.value == 1.0
         assert (one.fpr.value or 0) + (one.uncertain.value or 0) == 0
-        assert not one.keeps
+        assert not one.keeps_max_fnr
     assert "missed more than max_fnr allows" in shown(simulation)
     assert "missed more than max_fnr allows" in html_page(simulation)
 
@@ -100,21 +100,20 @@ def test_what_a_spent_run_did_not_answer_is_no_broken_promise() -> None:
     often = np.full((200, 1, 1), THRESHOLD + 200, dtype=np.int64)
     one_run = Svt.planned(query.condition, query.aim).plan.epsilon
     simulation = simulated(query, often, runs=40, epsilon_max=one_run)
-    (results,) = simulation.results
-    (one,) = results.tried
-    assert one.tally.true == 200 * 40
+    (one,) = simulation.alarms[0].settings
+    tally = tried(query, often, 40, epsilon_max=one_run)
+    assert one.fnr.of == tally.cells.true == 200 * 40
     assert (one.fnr.value or 0) > 0.9
     assert one.denied > 0.9
-    assert one.tally.unasked > 0.9 * 200 * 40
-    assert not one.keeps
-    assert not one.broken
+    assert tally.unasked > 0.9 * 200 * 40
+    assert not one.keeps_max_fnr
     for page in (shown(simulation), html_page(simulation)):
         words = " ".join(page.split())
         assert "please report" not in words
         assert "budget denied windows, or an SVT run was spent" in words
-    twice = simulated(query, often, runs=40, epsilon_max=2 * one_run).results[0].tried[0]
-    assert one.denied > twice.denied > 0.9
-    assert twice.tally.losses.total() == 2 * one.tally.losses.total() == 80
+    twice = tried(query, often, 40, epsilon_max=2 * one_run)
+    assert tally.denied > twice.denied > 0.9 * 200 * 40
+    assert twice.losses.total() == 2 * tally.losses.total() == 80
 
 
 def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
@@ -135,8 +134,8 @@ def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
     every = law_of_run(run_of(run.terms), tuple(scores))
     law = {tuple(answer for _, answer in said): mass for said, mass in every.items()}
     for found, of, chance in (
-        (tally.missed, tally.true, law[False, False] + law[True, False]),
-        (tally.uncertain_fired, tally.uncertain, law[True, False] + law[True, True]),
+        (tally.cells.missed, tally.cells.true, law[False, False] + law[True, False]),
+        (tally.cells.uncertain_fired, tally.cells.uncertain, law[True, False] + law[True, True]),
     ):
         assert of == 2_000
         assert 0.02 < chance < 0.98

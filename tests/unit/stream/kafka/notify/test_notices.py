@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 from stream.decisions.lifecycle import Notice, Status
-from stream.decisions.records import schema
 from stream.kafka.notify.messages import body
 from tests.support.notices import messages
+from tests.support.published import schema
 
 SCHEMA = schema("notice")
 VALIDATOR = jsonschema.Draft202012Validator(

@@ -241,7 +241,7 @@ _IMPOSSIBLE: Mapping[str, tuple[File, set[str]]] = {
         {"epsilon_max", "window", "threshold"},
     ),
     "a week": (_WEEK, {"epsilon_max", "max_windows_per_period"}),
-    "any hour, around the clock": (replace(_ANY_HOUR, active=None), {"epsilon_max", "active"}),
+    "any hour, around the clock": (replace(_ANY_HOUR, active=None), {"epsilon_max"}),
     "a written tolerance": (
         File({"max_fnr": "0.05", "tolerance": "3"}, rooms=8),
         {"epsilon_max", "tolerance", "max_windows_per_period"},

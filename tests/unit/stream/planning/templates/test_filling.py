@@ -48,6 +48,5 @@ def test_groups_of_several_fields_and_sliding_windows() -> None:
     assert filled.found.alarm.hold_ms == 600_000
     assert filled.found.alarm.aim.alarms > 1
     assert budget_plan(filled.alarms).fits
-    with pytest.raises(BudgetError) as refused:
+    with pytest.raises(BudgetError):
         fill(replace(chain, active=""))
-    assert '--active "Mon-Sat 00:00-24:00, Sun 00:00-23:59"' in refused.value.hint

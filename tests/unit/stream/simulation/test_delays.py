@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -12,8 +13,9 @@ import pytest
 
 from operators.conditions.condition import Aim
 from operators.registry import create
-from stream.simulation.draws.delays import Delays
-from stream.simulation.draws.truth import first_held
+from stream.simulation.results import Law
+from stream.simulation.tally import Tally
+from stream.simulation.truth import first_held
 from tests.support.simulated import alarm, stepped
 from tests.support.svt import condition
 
@@ -33,28 +35,26 @@ def pairs() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def test_rings_before_the_condition_are_false_and_the_others_have_a_delay() -> None:
     """By the definition, over all 25 cases: what never held, and what never rang, has none."""
     rang, held = pairs()
-    delays = Delays()
-    delays.count(rang, held, LOOKS)
+    tally = Tally()
+    tally.delay(rang, held, LOOKS)
     cases = list(zip(rang[0].tolist(), held[0].tolist(), strict=True))
     true = [(one, since) for one, since in cases if since < LOOKS > one]
-    assert delays.before == sum(one < since for one, since in true) == 6
+    assert tally.early == sum(one < since for one, since in true) == 6
     late = [one - since for one, since in true if one >= since]
-    assert delays.fired == len(late) == 10
-    assert {step: late.count(step) for step in late} == dict(delays.steps)
-    assert delays.mean == pytest.approx(np.mean(late))
-    assert delays.quantile(0.5) == sorted(late)[4]
-    assert delays.quantile(1) == max(late)
-    twice = Delays()
-    twice.add(delays)
-    twice.add(delays)
-    assert (twice.before, twice.fired) == (12, 20)
+    assert tally.delays == Counter(late)
+    law = Law.of(tally.delays, Fraction(900))
+    expected = [np.mean(late), sorted(late)[4], max(late), max(late)]
+    assert [law.mean, law.median, law.p95, law.max] == pytest.approx([900 * x for x in expected])
+    twice = tally + tally
+    assert (twice.early, twice.delays.total()) == (12, 20)
 
 
 def test_nothing_that_rang_has_no_delay() -> None:
     """No median of nothing."""
-    none = Delays()
-    none.count(np.full((1, 3), LOOKS), np.array([[0, 1, LOOKS]]), LOOKS)
-    assert (none.before, none.fired, none.mean, none.quantile(0.5)) == (0, 0, None, None)
+    none = Tally()
+    none.delay(np.full((1, 3), LOOKS), np.array([[0, 1, LOOKS]]), LOOKS)
+    assert (none.early, none.delays) == (0, {})
+    assert Law.of(none.delays, Fraction(1)) == Law(None, None, None, None)
 
 
 def test_the_first_look_that_held_is_found() -> None:
@@ -63,24 +63,24 @@ def test_the_first_look_that_held_is_found() -> None:
     assert first_held(holds).tolist() == [[3, 0, 1]]
 
 
-def measured(mechanism: str) -> tuple[Delays, list[float], int]:
+def measured(mechanism: str) -> tuple[Tally, list[float], int]:
     """Return the delays of many windows of one course, and the exact law of its first ring."""
     aim, runs = Aim(Fraction(1, 20), (6,), looks=LOOKS), 4_000
     query = replace(alarm(1, mechanism=mechanism), condition=condition(1), aim=aim)
     course = np.tile(np.array(COURSE, dtype=np.int64), runs).reshape(-1, 1)
     tally = stepped(query, course, LOOKS)
-    assert tally.true == runs
-    assert tally.missed + tally.delays.before + tally.delays.fired == runs
+    assert tally.cells.true == runs
+    assert tally.cells.missed + tally.early + tally.delays.total() == runs
     operator = create(mechanism, condition(1), aim)
     law = operator.first_rings(0, np.array(COURSE, np.int64).reshape(LOOKS, 1).T).tolist()
-    return tally.delays, law, runs
+    return tally, law, runs
 
 
 @pytest.mark.parametrize("mechanism", ["svt", "tslm"])
 def test_measured_delays_have_the_exact_law(mechanism: str) -> None:
     """Rings before the third look, and at it or after, within six standard errors of the law."""
-    delays, law, runs = measured(mechanism)
-    found = [delays.before, delays.steps[0], delays.steps[1]]
+    tally, law, runs = measured(mechanism)
+    found = [tally.early, tally.delays[0], tally.delays[1]]
     for count, chance in zip(found, [sum(law[:2]), law[2], law[3]], strict=True):
         error = (chance * (1 - chance) * runs) ** 0.5
         assert abs(count - chance * runs) <= 6 * error + 1e-9
@@ -88,13 +88,13 @@ def test_measured_delays_have_the_exact_law(mechanism: str) -> None:
 
 def test_delays_from_the_windows_start_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken twin takes every condition to have held from the first look on."""
-    plain = Delays.count
+    plain = Tally.delay
 
     def from_start(
-        self: Delays, rang: NDArray[np.int64], held: NDArray[np.int64], looks: int
+        self: Tally, rang: NDArray[np.int64], held: NDArray[np.int64], looks: int
     ) -> None:
         plain(self, rang, np.minimum(held, 0), looks)
 
-    monkeypatch.setattr(Delays, "count", from_start)
+    monkeypatch.setattr(Tally, "delay", from_start)
     with pytest.raises(AssertionError):
         test_measured_delays_have_the_exact_law("svt")

@@ -13,20 +13,17 @@ import numpy as np
 import pytest
 
 from accountant.units import to_loss_units
-from operators.noise.source import KeyedNoise
 from stream.decisions.mechanisms import panes_of, plans_of
 from stream.decisions.release import released_alarms
-from stream.simulation.draws import panes
-from stream.simulation.draws.panes import OverPanes, over_panes, tally_of_panes
-from stream.simulation.draws.tally import Tally
 from stream.simulation.history import count_history
+from stream.simulation.plays import Played
+from stream.simulation.tally import Cells, Tally
 from tests.support.paned import alarm, configured, decided, rows
 from tests.support.simulated import counted_alarm
 from tests.support.streams import OneByOne
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -35,19 +32,6 @@ if TYPE_CHECKING:
 
 ROOMS: Final = ("hall", "lab", "roof")
 RUNS: Final = 3
-
-
-class Recorded(Tally):
-    """Keeps the answers that were counted."""
-
-    heard: Final[list[NDArray[np.bool_]]] = []
-
-    def count(
-        self, fired: NDArray[np.bool_], *, true: NDArray[np.bool_], granted: NDArray[np.bool_]
-    ) -> None:
-        """Count, and note."""
-        self.heard.append(fired.copy())
-        super().count(fired, true=true, granted=granted)
 
 
 def sliding(name: str, panes: int, most: int, tolerance: str) -> str:
@@ -68,10 +52,10 @@ class Scene:
     history: Mapping[str, CountedAlarm]
     rang: Mapping[str, NDArray[np.bool_]]
 
-    def over(self, name: str) -> OverPanes:
-        """Return an alarm's windows."""
-        query = self.alarms.by_name[name]
-        return over_panes(query, self.history[name], self.history[query.panes])
+    def sums(self, name: str) -> NDArray[np.int64]:
+        """Return what an alarm's windows count, shape (windows, statistics, rooms)."""
+        counted = self.history[name]
+        return counted.stacked(0, counted.windows)
 
 
 @pytest.fixture(scope="module")
@@ -92,62 +76,39 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return Scene(alarms, history, {name: np.array(found) for name, found in rang.items()})
 
 
-class InTurn(KeyedNoise):
-    """Hands every run its own stream, whatever the order in which runs draw."""
-
-    def __init__(self) -> None:
-        """Begin with the first run."""
-        super().__init__(b"unused")
-        self.streams = [OneByOne(b"run %d" % run) for run in range(RUNS)]
-        self.asked = 0
-
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
-        """Draw for the next run."""
-        self.asked += 1
-        return self.streams[(self.asked - 1) % RUNS].discrete_laplace(t, n)
-
-
-def tried(scene: Scene, name: str, patch: pytest.MonkeyPatch) -> tuple[Tally, NDArray[np.bool_]]:
-    """Try an alarm out; return its tally, and its answers run by run."""
-    query = scene.alarms.by_name[name]
-    operator = panes_of(query)
-    Recorded.heard.clear()
-    patch.setattr(panes, "Tally", Recorded)
-    over = scene.over(name)
-    tally = tally_of_panes(operator, query.condition, query.aim, over, InTurn(), runs=RUNS)
-    return tally, np.stack([np.concatenate(Recorded.heard[run::RUNS]) for run in range(RUNS)])
-
-
 @pytest.mark.parametrize("name", ALARMS)
-@pytest.mark.parametrize("entries", [3, 21, 1 << 20])
 def test_answers_and_losses_are_those_of_replays(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, name: str, entries: int
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """However many panes are drawn at once: one, seven, or all of them."""
-    monkeypatch.setattr(panes, "_ENTRIES", entries)
-    tally, heard = tried(scene, name, monkeypatch)
-    right, query, over = scene.rang[name], scene.alarms.by_name[name], scene.over(name)
-    assert np.array_equal(heard, right)
+    """Of every alarm by itself, so that it draws the panes from the run's stream."""
+    query, plain = scene.alarms.by_name[name], Cells.of
+    heard: list[NDArray[np.bool_]] = []
+
+    def recorded(fired: NDArray[np.bool_], *others: NDArray[np.bool_]) -> Cells:
+        heard.append(fired)
+        return plain(fired, *others)
+
+    monkeypatch.setattr(Cells, "of", recorded)
+    played = Played(replace(scene.alarms, by_name={name: query}), scene.history, {})
+    replays = [played.replay(OneByOne(b"run %d" % run))[name] for run in range(RUNS)]
+    right, tally = scene.rang[name], sum(replays, Tally())
+    assert np.array_equal(np.stack(heard), right.reshape(RUNS, -1))
     assert 0 < right.mean() < 1
     charged = to_loss_units(plans_of(scene.alarms)[query.panes].epsilon)
     assert dict(tally.losses) == {charged: RUNS}
-    sums = [over.counted.stacked(rows.start, rows.stop).sum(axis=0) for rows in over.windows]
-    true = np.stack([query.condition.truth(each) for each in sums])
-    assert tally.true == RUNS * true.sum() > 0
-    assert tally.missed == (true[None] & ~right).sum()
-    assert tally.missed_spread.runs == RUNS
+    true = np.stack([query.condition.truth(each) for each in scene.sums(name)])
+    assert tally.cells.true == RUNS * true.sum() > 0
+    assert tally.cells.missed == (true[None] & ~right).sum()
+    assert len(tally.replays) == RUNS
 
 
 def test_windows_with_panes_of_their_own_are_found_out(scene: Scene) -> None:
     """A broken twin draws every window's panes anew: other answers."""
-    operator, over, fresh = (
-        panes_of(scene.alarms.by_name["short"]),
-        scene.over("short"),
-        OneByOne(b"run 0"),
-    )
+    query, fresh = scene.alarms.by_name["short"], OneByOne(b"run 0")
+    operator, panes = panes_of(query), scene.history[query.panes]
     anew = [
         operator.reached(np.stack([operator.release(each, fresh) for each in counts])) > 0
-        for counts in (over.counted.stacked(rows.start, rows.stop) for rows in over.windows)
+        for counts in (panes.stacked(at, at + 3) for at in range(panes.windows - 2))
     ]
     assert not np.array_equal(anew, scene.rang["short"][0])
 
@@ -159,7 +120,6 @@ def test_windows_that_lack_a_pane_are_left_out(scene: Scene) -> None:
     held = np.delete(np.arange(counted.windows), 9)
     gone = counted_alarm(counted.stacked(0, counted.windows)[held])
     gone = replace(gone, starts_ms=counted.starts_ms[held])
-    found = over_panes(query, whole, gone)
-    assert len(found.windows) == whole.windows - 3
-    starts = [gone.starts_ms[rows.start : rows.stop] for rows in found.windows]
-    assert all(np.diff(each).tolist() == [60_000] * 2 for each in starts)
+    alarms = replace(scene.alarms, by_name={"short": query})
+    played = Played(alarms, {"short": whole, query.panes: gone}, {})
+    assert played.replay(OneByOne(b"one"))["short"].windows == whole.windows - 3

@@ -27,8 +27,8 @@ def test_held_cells_count_as_nothing_and_cost_nothing(mechanism: str) -> None:
     query = holding(mechanism)
     statistics = np.full((9, 1, 3), 100 * THRESHOLD, np.int64)
     tally = tried(query, statistics, 4)
-    assert (tally.true, tally.missed) == (4 * 3 * 3, 0)
-    assert tally.false == tally.uncertain == 0
+    assert (tally.cells.true, tally.cells.missed) == (4 * 3 * 3, 0)
+    assert tally.cells.false == tally.cells.uncertain == 0
     if mechanism != "svt":
         assert tally.losses[0] == 4 * 3 * 6
 
@@ -40,7 +40,7 @@ def test_early_alarms_forget_what_held_windows_drew() -> None:
     counts = np.where(fired, 1000 * THRESHOLD, -1000 * THRESHOLD).repeat(2, axis=0)
     tally = stepped(query, counts, 2)
     held = np.array([[False, False], [True, False], [False, True], [True, False]])
-    assert tally.true == np.count_nonzero(fired & ~held) == 4
-    assert tally.missed == tally.false_alarms == 0
+    assert tally.cells.true == np.count_nonzero(fired & ~held) == 4
+    assert tally.cells.missed == tally.cells.false_alarms == 0
     assert tally.losses[0] == np.count_nonzero(held)
-    assert tally.delays.steps == {0: 4}
+    assert tally.delays == {0: 4}
