@@ -17,8 +17,6 @@ from stream.kafka.mqtt.buffer import Buffer
 from stream.kafka.mqtt.intake import Intake
 from stream.kafka.mqtt.page import MqttMetrics
 from stream.kafka.mqtt.producer import Producer
-from stream.kafka.mqtt.session import Session
-from stream.kafka.mqtt.store import Store
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 from stream.metrics.server import serve_with_token
@@ -44,10 +42,9 @@ def forward(setup: MqttSetup, log: Log) -> None:
         DataError: the file of the buffer is something else.
         DependencyError: the buffer cannot be used.
     """
-    with Buffer(setup.source.buffer, setup.source.buffer_bytes) as buffer:
-        if buffer.torn:
-            log.warning(Line.TORN)
-        metrics, page = MqttMetrics(setup.source.routes), setup.page
+    source = setup.source
+    with Buffer(source.buffer, source.buffer_bytes, source.sensors.client, log) as buffer:
+        metrics, page = MqttMetrics(source.routes), setup.page
         serving = (
             nullcontext()
             if page is None
@@ -59,14 +56,12 @@ def forward(setup: MqttSetup, log: Log) -> None:
 
 async def _forward(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Log) -> None:
     source = setup.source
-    store = Store(buffer, log)
-    session = Session(source.session, source.sensors.client)
     mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
     metrics.watch(
-        lambda: store.full, mqtt=lambda: mqtt.unreachable_s, kafka=lambda: kafka.unreachable_s
+        lambda: buffer.full, mqtt=lambda: mqtt.unreachable_s, kafka=lambda: kafka.unreachable_s
     )
-    intake = Intake(source, store, session, mqtt, metrics=metrics, log=log)
-    producer = Producer(setup.kafka, source.topic, store, kafka)
+    intake = Intake(source, buffer, mqtt, metrics=metrics, log=log)
+    producer = Producer(setup.kafka, source.topic, buffer, kafka)
     ready = _say_ready(log, intake.connected, producer.connected)
     await first(intake.run(), producer.run(), ready, told())
     log.info(Line.STOPPING)
