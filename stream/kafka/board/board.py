@@ -93,14 +93,12 @@ class _Shower:
         board, kafka = self.setup.board, self.setup.subscription.kafka
         position = Position(lookback_ms=board.lookback_ms)
         self._show()
-        async with (
-            serving(self._screen, board) as address,
-            Reader(kafka, self._connectivity, position).opened() as reader,
-        ):
-            said(address)
-            self.log.info(Line.SHOWING)
-            await first(self._follow(reader), told())
-            self.log.info(Line.STOPPING)
+        with serving(self._screen, board) as address:
+            async with Reader(kafka, self._connectivity, position).opened() as reader:
+                said(address)
+                self.log.info(Line.SHOWING)
+                await first(self._follow(reader), told())
+                self.log.info(Line.STOPPING)
 
     async def _follow(self, reader: Reader) -> None:
         while True:

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from accountant.errors import ConfigError
-from stream.metrics import server
+from stream.metrics import pages
 from stream.metrics.readiness import KAFKA, LEDGER
 from stream.metrics.server import serve
 from tests.support.measured import addresses, fresh_metrics
@@ -144,7 +144,7 @@ def test_of_a_name_for_several_workers_one_address_is_this_ones(
         (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0))
         for host in ("192.0.2.1", "127.0.0.1")
     ]
-    monkeypatch.setattr(server, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(pages, "getaddrinfo", lambda *_, **__: found)
     with serve(fresh_metrics(), addresses(public_address=("workers", 0))) as at:
         assert _get(at.public)[0] == 200
     del found[1]
