@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from accountant.ledger.journal import START
+from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, LEDGER, Readiness
 from stream.metrics.series import Custodian, Public, Registry
 from stream.model.feeds import Clock
@@ -72,7 +74,9 @@ class Metrics:
         """Everything else: exact counts, drops, lags, spending."""
         self._public = Public(self.public, alarms, plans)
         self._custodian = Custodian(self.custodian, alarms, monotonic_s)
-        self.readiness = Readiness(self._custodian.partitions.moving, monotonic_s)
+        self.partitions = self._custodian.partitions
+        """Where the worker stands in its partitions: the custodian's."""
+        self.readiness = Readiness(self.partitions.moving, monotonic_s)
         """Whether the worker can do its work: for anybody."""
         for check in CHECKS:
             holds = partial(self.readiness.holds, check)
@@ -87,6 +91,7 @@ class Metrics:
         self._monotonic_s = monotonic_s
         self._clock_s = clock_s or time.time
         self._newest_ms: dict[str, int] = {}
+        self._starts = 0
         self._realised_due_s = -math.inf
 
     def events_read(self, feed: str, count: int) -> None:
@@ -125,37 +130,6 @@ class Metrics:
         for reason, count in drops.items():
             self._custodian.dropped.labels(feed, reason).inc(count)
 
-    def lag(self, feed: str, partition: int, records: int) -> None:
-        """Say how many records of an assigned partition are still to be read, every second or so.
-
-        A lag that nobody has told for half a minute is not shown any more.
-        """
-        self._custodian.partitions.lag(feed, partition, records)
-
-    def held(self, feed: str, partition: int, why: str, offset: int | None = None) -> None:
-        """Say what an assigned partition is in, as often as its lag.
-
-        Args:
-            feed: its name.
-            partition: its number.
-            why: ``reading``, ``end`` (all of it is read), ``transaction`` (an open one holds the
-                rest back), ``corrupt`` (the next batch cannot be read) or ``unreachable``.
-            offset: of the next record to be read: a worker that is said to read and stands still
-                for a minute is not ready.
-
-        Raises:
-            ValueError: any other word.
-        """
-        self._custodian.partitions.held(feed, partition, why, offset)
-
-    def shared_out(self) -> None:
-        """Say that the worker knows its share of partitions and has told of each; idempotent."""
-        self._custodian.partitions.shared_out()
-
-    def unassigned(self, feed: str, partition: int) -> None:
-        """Remove the series of a partition that this worker does not read any more; idempotent."""
-        self._custodian.partitions.unassigned(feed, partition)
-
     def published(
         self,
         decision: StoredDecision,
@@ -185,7 +159,7 @@ class Metrics:
 
     def ledger(self, status: LedgerStatus) -> None:
         """Show the ledger as it stands; that it could be read says that it answers."""
-        self.answered(LEDGER)
+        self.readiness.answered(LEDGER)
         for alarm in status.queries.values():
             self._show_alarm(alarm)
         for scope in status.scopes.values():
@@ -193,15 +167,12 @@ class Metrics:
 
     def journal(self, entries: Mapping[str, Happened]) -> None:
         """Show how often workers have started, and what stopped them, as the ledger says."""
-        self._custodian.journal.show(entries)
-
-    def answered(self, service: str) -> None:
-        """Take note that a service has answered just now.
-
-        Args:
-            service: ``KAFKA`` or ``LEDGER`` of :mod:`stream.metrics.readiness`.
-        """
-        self.readiness.answered(service)
+        for kind, entry in entries.items():
+            if kind in KINDS:
+                self._custodian.refused_at.labels(kind).set(entry.last_ms / 1000)
+            elif kind == START and entry.times > self._starts:
+                self._custodian.starts.inc(entry.times - self._starts)
+                self._starts = entry.times
 
     def stopping(self) -> None:
         """Take note that an error ends the worker now: it should not be seen for long."""

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from accountant.errors import ConfigError
+from accountant.records import Stand
 from stream.metrics import pages
 from stream.metrics.readiness import KAFKA, LEDGER
 from stream.metrics.server import serve
@@ -64,11 +65,11 @@ def test_probes_answer_in_fixed_words() -> None:
     metrics = fresh_metrics()
     steps: list[tuple[Callable[[], object], str]] = [
         (lambda: None, "kafka, ledger, partitions"),
-        (lambda: metrics.answered(LEDGER), "kafka, partitions"),
-        (lambda: metrics.answered(KAFKA), "partitions"),
-        (metrics.shared_out, ""),
-        (lambda: metrics.lag("badges", 0, 12_345), ""),
-        (lambda: metrics.held("badges", 0, "transaction"), "partitions"),
+        (lambda: metrics.readiness.answered(LEDGER), "kafka, partitions"),
+        (lambda: metrics.readiness.answered(KAFKA), "partitions"),
+        (metrics.partitions.shared_out, ""),
+        (lambda: metrics.partitions.told("badges", 0, Stand.READING, 5, 12_345), ""),
+        (lambda: metrics.partitions.told("badges", 0, Stand.TRANSACTION, 5), "partitions"),
     ]
     with serve(metrics, addresses()) as at:
         for step, missing in steps:
