@@ -216,7 +216,7 @@ class _Tasks:
             metrics.ledger(await self._in_thread(ledger.reports.status))
             self.dependencies.ledger.found()
             metrics.journal(await self._in_thread(ledger.journal.entries))
-            await self._in_thread(lambda: metrics.realised(ledger.reports))
+            await self._in_thread(lambda: metrics.realised(ledger.reports.realised))
             metrics.readiness.answered(LEDGER)
             await asyncio.sleep(_STATUS_S)
 

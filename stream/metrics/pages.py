@@ -15,7 +15,6 @@ import hmac
 import time
 from contextlib import contextmanager, suppress
 from errno import EADDRNOTAVAIL
-from functools import partial
 from socket import AF_INET6, SOCK_STREAM, create_server, getaddrinfo
 from threading import Thread
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -34,6 +33,8 @@ __all__ = ["Answer", "address_text", "only", "probes", "running", "say", "with_t
 
 _MOST: Final = 512
 _LIFETIME_S: Final = 30.0
+_EVERY_S: Final = 0.1
+"""Answers leave ten times a second: how long one took tells little of what else was done."""
 
 
 def say(status: int, text: str) -> web.Response:
@@ -107,16 +108,13 @@ def _given(header: str) -> bytes:
 
 
 @contextmanager
-def running(
-    answer: Answer, address: tuple[str, int], setting: str, *, every_s: float = 0.0
-) -> Iterator[tuple[str, int]]:
+def running(answer: Answer, address: tuple[str, int], setting: str) -> Iterator[tuple[str, int]]:
     """Serve until the context ends, and yield where: another port where 0 is asked for.
 
     Args:
         answer: of every request.
         address: host and port to listen on.
         setting: that has it, for errors.
-        every_s: answers leave at whole multiples of this time alone; 0 as they are ready.
 
     Raises:
         ConfigError: the address cannot be listened on.
@@ -124,7 +122,7 @@ def running(
     listening = _listening(address, setting)
     loop, ended = asyncio.new_event_loop(), asyncio.Event()
     thread = Thread(
-        target=lambda: loop.run_until_complete(_serve(answer, listening, every_s, ended)),
+        target=lambda: loop.run_until_complete(_serve(answer, listening, ended)),
         name=setting,
         daemon=True,
     )
@@ -137,9 +135,9 @@ def running(
         loop.close()
 
 
-async def _serve(answer: Answer, listening: socket, every_s: float, ended: asyncio.Event) -> None:
+async def _serve(answer: Answer, listening: socket, ended: asyncio.Event) -> None:
     """Answer until told that it is over."""
-    server = _Server(answer, every_s)
+    server = _Server(answer)
     accepting = await asyncio.get_running_loop().create_server(server, sock=listening)
     await ended.wait()
     accepting.close()
@@ -149,10 +147,9 @@ async def _serve(answer: Answer, listening: socket, every_s: float, ended: async
 class _Server(web.Server):
     """Makes the protocol of each connection, and ends those that are too many or last too long."""
 
-    def __init__(self, answer: Answer, every_s: float) -> None:
+    def __init__(self, answer: Answer) -> None:
         super().__init__(self._answered, access_log=None, lingering_time=1.0)
         self._answer = answer
-        self._every_s = every_s
         self._limits: dict[web.RequestHandler, asyncio.TimerHandle] = {}
         self._waiting: dict[web.RequestHandler, asyncio.Transport] = {}
 
@@ -176,8 +173,7 @@ class _Server(web.Server):
         self._waiting.pop(request.protocol, None)
         said = self._answer(request)
         said.force_close()
-        if self._every_s:
-            await asyncio.sleep(self._every_s - time.monotonic() % self._every_s)
+        await asyncio.sleep(_EVERY_S - time.monotonic() % _EVERY_S)
         return said
 
 
@@ -187,24 +183,24 @@ def _listening(address: tuple[str, int], setting: str) -> socket:
     One name may stand for all workers of a network.
     """
     host, port = address
+    missed: Exception = OSError()
     try:
-        *others, last = (
-            partial(create_server, (place[0], port), family=each, dualstack_ipv6=each == AF_INET6)
-            for each, *_, place in getaddrinfo(host, port, type=SOCK_STREAM)
-        )
-        for listening in others:
+        for each, *_, place in getaddrinfo(host, port, type=SOCK_STREAM):
             try:
-                return listening()
+                return create_server(
+                    (str(place[0]), port), family=each, dualstack_ipv6=each == AF_INET6
+                )
             except OSError as error:
+                missed = error
                 if error.errno != EADDRNOTAVAIL:
-                    raise
-        return last()
+                    break
     except (OSError, OverflowError) as error:
-        reason = (getattr(error, "strerror", None) or "not an address").partition(" (")[0]
-        raise ConfigError(
-            f"{setting} cannot listen on {address_text(host, port)}: {reason}",
-            hint=f"stop what listens there, or write another host:port in {setting}",
-        ) from error
+        missed = error
+    reason = (getattr(missed, "strerror", None) or "not an address").partition(" (")[0]
+    raise ConfigError(
+        f"{setting} cannot listen on {address_text(host, port)}: {reason}",
+        hint=f"stop what listens there, or write another host:port in {setting}",
+    ) from missed
 
 
 def address_text(host: str, port: int) -> str:

@@ -12,7 +12,7 @@ import math
 import time
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from accountant.ledger.journal import START
 from stream.metrics.journal import KINDS
@@ -24,8 +24,6 @@ from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
     from accountant.costs.charges import WindowKey
@@ -40,14 +38,6 @@ _REALISED_EVERY_S: Final = 15.0
 """Adding realised losses up takes time, and nobody scrapes much more often."""
 
 
-class RealisedLosses(Protocol):
-    """What knows realised losses: the ledger's reports."""
-
-    def realised(self, alarm: str, period: int | None = None, *, cells: int) -> Realised:
-        """Return what each cell of an alarm has really lost."""
-        ...
-
-
 class Metrics:
     """Both registries and the methods that move them; safe to call from many threads.
 
@@ -55,8 +45,7 @@ class Metrics:
         alarms: the checked configuration.
         plans: worst case of every alarm, by id.
         monotonic_s: says how old is what was told last.
-        clock_s: says which budget period it is, seconds since the Unix epoch; the wall clock
-            unless given.
+        clock_s: says which budget period it is, seconds since the Unix epoch.
     """
 
     def __init__(
@@ -65,12 +54,12 @@ class Metrics:
         plans: Mapping[str, Plan],
         *,
         monotonic_s: Callable[[], float] = time.monotonic,
-        clock_s: Callable[[], float] | None = None,
+        clock_s: Callable[[], float] = time.time,
     ) -> None:
         """Make every series that the configuration names."""
-        self.public: CollectorRegistry = Registry()
+        self.public = Registry()
         """Configuration and released values only."""
-        self.custodian: CollectorRegistry = Registry()
+        self.custodian = Registry()
         """Everything else: exact counts, drops, lags, spending."""
         self._public = Public(self.public, alarms, plans)
         self._custodian = Custodian(self.custodian, alarms, monotonic_s)
@@ -85,11 +74,14 @@ class Metrics:
         self._periods = alarms.budget.periods
         self._gaussian = alarms.budget.gaussian
         self._promise = None if self._gaussian is None else self._gaussian.text
-        live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
-        self._live = {alarm.id: alarm for alarm in live if alarm.feed.history is None}
+        self._live = {
+            alarm.id: alarm
+            for alarm in alarms.running.values()
+            if alarm.feed.clock is Clock.APPEND_TIME and alarm.feed.history is None
+        }
         self._cells = {alarm.id: len(alarm.domain) for alarm in alarms.running.values()}
         self._monotonic_s = monotonic_s
-        self._clock_s = clock_s or time.time
+        self._clock_s = clock_s
         self._newest_ms: dict[str, int] = {}
         self._starts = 0
         self._realised_due_s = -math.inf
@@ -178,21 +170,21 @@ class Metrics:
         """Take note that an error ends the worker now: it should not be seen for long."""
         self._custodian.stopping.set_to_current_time()
 
-    def realised(self, reports: RealisedLosses) -> None:
+    def realised(self, losses_of: Callable[..., Realised]) -> None:
         """Show what the groups of every alarm have really lost.
 
         Reads the ledger, so call it from a thread that may wait, as often as the status is shown:
         it does nothing until some seconds after the last time. One caller at a time.
 
         Args:
-            reports: of a ledger with every alarm registered.
+            losses_of: the ledger's report of an alarm, ``reports.realised``.
 
         Raises:
             DependencyError, LedgerError: as the ledger does; what was shown stays.
         """
         if self._monotonic_s() < self._realised_due_s:
             return
-        losses = [reports.realised(alarm, cells=cells) for alarm, cells in self._cells.items()]
+        losses = [losses_of(alarm, cells=cells) for alarm, cells in self._cells.items()]
         self._custodian.losses.show(losses)
         self._realised_due_s = self._monotonic_s() + _REALISED_EVERY_S
 

@@ -69,8 +69,8 @@ class Public:
         )
         self.fired = FiredFamilies({alarm.id: alarm.domain for alarm in alarms.by_name.values()})
         registry.register(self.fired)
-        counted = [alarm for alarm in alarms.by_name.values() if alarm.releases_counts]
-        self.counts = Counts(registry, {alarm.id: alarm.domain for alarm in counted})
+        releasing = (alarm for alarm in alarms.by_name.values() if alarm.releases_counts)
+        self.counts = Counts(registry, {alarm.id: alarm.domain for alarm in releasing})
         plan_epsilon = gauge(
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration;"

@@ -8,8 +8,7 @@ loopback without one.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import hdrs, web
 from prometheus_client.exposition import choose_encoder
@@ -29,12 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MetricsAddresses", "serve", "serve_with_token"]
 
-_EVERY_S: Final = 0.1
-"""Public answers leave ten times a second: how long one took tells little of what else was done."""
 
-
-@dataclass(frozen=True, slots=True)
-class MetricsAddresses:
+class MetricsAddresses(NamedTuple):
     """Where the servers listen; differs from the settings where those ask for port 0.
 
     Args:
@@ -60,7 +55,7 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
     """
     public = only({"/metrics": _page(metrics.public), **probes(metrics.readiness.failing)})
     with (
-        running(public, settings.public_address, "metrics.public", every_s=_EVERY_S) as at,
+        running(public, settings.public_address, "metrics.public") as at,
         serve_with_token(
             metrics.custodian,
             settings.custodian_address,
