@@ -31,22 +31,23 @@ class Counts:
 
     Args:
         registry: of the page.
-        domains: groups of every alarm that releases counts, by id.
+        domains: groups of every alarm that releases counts, by id; of none nothing is shown.
     """
 
     def __init__(self, registry: CollectorRegistry, domains: Mapping[str, Domain]) -> None:
+        shown_on = registry if domains else None
         self._counts = Gauge(
             "tocsin_group_noisy_value",
             "Noisy count of the last published window, in the unit of its comparison; "
             "NaN before the first, and where that window was denied.",
             ["alarm", "group"],
-            registry=registry,
+            registry=shown_on,
         )
         self._deviation = Gauge(
             "tocsin_noisy_value_standard_deviation",
             "Standard deviation of the noise in each noisy count of the last published window.",
             ["alarm"],
-            registry=registry,
+            registry=shown_on,
         )
         self._labels = {
             alarm: [group_label(domain, cell) for cell in range(min(len(domain), MOST_GROUPS))]

@@ -46,7 +46,7 @@ def window_of(
 ) -> Window:
     """Return a window as it is read, published as it ends."""
     published_ms = (decision.sequence + 1) * HOUR_MS
-    return Window(decision, published_ms, ("decisions", 0), tuple(alarms), whole)
+    return Window(decision, published_ms, alarms=tuple(alarms), whole=whole)
 
 
 @dataclass

@@ -83,7 +83,7 @@ class _Shower:
 
     async def _follow(self, reader: Reader) -> None:
         while True:
-            for window, _ in await reader.read():
+            for window in await reader.read():
                 self._standings.take(window)
             self._caught_up = self._caught_up or await reader.caught_up()
             self._show()

@@ -30,7 +30,7 @@ class Window:
     Args:
         decision: the first copy that was read.
         published_ms: when it left.
-        place: of the decision: partition and offset.
+        known: whether it was delivered before.
         alarms: each once.
         whole: whether these are all that the decision counts.
         safe: by partition, the offset below which everything came out with this window or before.
@@ -38,7 +38,7 @@ class Window:
 
     decision: DecisionRecord
     published_ms: int
-    place: tuple[Hashable, int]
+    known: bool = False
     alarms: tuple[AlarmRecord, ...] = ()
     whole: bool = True
     safe: dict[Hashable, int] = field(default_factory=dict)
@@ -86,14 +86,12 @@ class Pairing:
         self._next: dict[Hashable, int] = {}
         self._last: dict[str, tuple[str, int]] = {}
 
-    def decision(
-        self, partition: Hashable, offset: int, published_ms: int, record: DecisionRecord
-    ) -> None:
+    def decision(self, partition: Hashable, offset: int, read: Window) -> None:
         """Take a record of the decisions topic, in the order of its partition."""
-        pending = self._passed(partition, offset, record)
+        pending = self._passed(partition, offset, read.decision)
         if pending is not None and pending.window is None:
-            pending.window = Window(record, published_ms, (partition, offset))
-            self._decided[record.alarm].append(pending.window)
+            pending.window = read
+            self._decided[read.decision.alarm].append(read)
 
     def alarm(self, partition: Hashable, offset: int, record: AlarmRecord) -> None:
         """Take a record of the alarms topic, in the order of its partition."""
