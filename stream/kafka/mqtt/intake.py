@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
 from stream.kafka.clients import mqtt_arguments, no_mqtt
+from stream.kafka.mqtt.page import KINDS
 from stream.logs.lines import Line
 
 try:
@@ -154,7 +155,7 @@ class Intake:
         route = route_of(self.source.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
-        self.metrics.taken(route.written)
+        self.metrics.taken.labels(route.written).inc()
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
         if len(payload) > MOST_EVENT_BYTES:
@@ -167,11 +168,11 @@ class Intake:
         return event
 
     def _lost(self, line: Line) -> None:
-        self.metrics.session_lost()
+        self.metrics.session_lost.set_to_current_time()
         self.log.warning(line)
 
     def _drop(self, line: Line, written: str) -> None:
-        self.metrics.dropped(written, line)
+        self.metrics.dropped.labels(written, KINDS[line]).inc()
         now_s = time.monotonic()
         if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
             self._said_s[line, written] = now_s

@@ -44,24 +44,19 @@ def forward(setup: MqttSetup, log: Log) -> None:
     """
     source = setup.source
     with Buffer(source.buffer, source.buffer_bytes, source.sensors.client, log) as buffer:
-        metrics, page = MqttMetrics(source.routes), setup.page
-        serving = (
+        mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
+        metrics, page = MqttMetrics(source.routes, buffer, mqtt, kafka), setup.page
+        intake = Intake(source, buffer, mqtt, metrics=metrics, log=log)
+        producer = Producer(setup.kafka, source.topic, buffer, kafka)
+        with (
             nullcontext()
             if page is None
             else serve_with_token(metrics.registry, page.address, page.token, "mqtt.metrics")
-        )
-        with serving:
-            asyncio.run(_forward(setup, buffer, metrics, log))
+        ):
+            asyncio.run(_forward(intake, producer, log))
 
 
-async def _forward(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Log) -> None:
-    source = setup.source
-    mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
-    metrics.watch(
-        lambda: buffer.full, mqtt=lambda: mqtt.unreachable_s, kafka=lambda: kafka.unreachable_s
-    )
-    intake = Intake(source, buffer, mqtt, metrics=metrics, log=log)
-    producer = Producer(setup.kafka, source.topic, buffer, kafka)
+async def _forward(intake: Intake, producer: Producer, log: Log) -> None:
     ready = _say_ready(log, intake.connected, producer.connected)
     await first(intake.run(), producer.run(), ready, told())
     log.info(Line.STOPPING)

@@ -42,7 +42,7 @@ class Disk:
         broken: whether it takes nothing.
     """
 
-    client, made = "c", False
+    client, made, full = "c", False, False
 
     def __init__(self, events: list[Any], *, broken: bool = False) -> None:
         self._events, self._broken = events, broken
@@ -64,7 +64,7 @@ def source(folder: Path) -> MqttSource:
 
 def intake_of(folder: Path, disk: Any) -> tuple[Intake, MqttMetrics, io.StringIO]:
     """Return what takes messages, its metrics, and what it says."""
-    said, metrics = io.StringIO(), MqttMetrics(source(folder).routes)
+    said, metrics = io.StringIO(), MqttMetrics(source(folder).routes, disk)
     log = Log(said)
     mqtt = Connectivity("mqtt", log)
     return Intake(source(folder), disk, mqtt, metrics=metrics, log=log), metrics, said
