@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import islice, product
+from operator import contains
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from stream.kafka.board.standing import Group, Seen, Standing, Standings
-    from stream.model.alarms import Budget, KafkaSettings
+    from stream.model.alarms import Budget
     from stream.model.feeds import Domain
     from stream.model.subscriptions import BoardSetup
 
@@ -160,7 +161,7 @@ class Writer:
             away=away,
             promise=tuple(promise(self._setup.budget)),
             timezone=timezone,
-            topics=tuple(_topics(self._setup.subscription.kafka)),
+            kafka=self._setup.subscription.kafka,
             links=self._setup.board.links,
             shapes=SHAPES,
             width=WIDTH,
@@ -242,13 +243,14 @@ def _without(
     """
     if domain is None or not domain.fields or any(each.alarms > len(each.fired) for each in seen):
         return (), None
-    known = dict(zip(domain.fields, map(frozenset, domain.values), strict=True))
-    fired = [dict(one) for one in (*named, *(each for window in seen for each in window.earlier))]
-    taken = {
-        tuple(each[field] for field in known)
-        for each in fired
-        if each.keys() == known.keys() and all(each[field] in known[field] for field in known)
+    known = tuple(map(frozenset, domain.values))
+    fired = {*named, *(group for window in seen for group in window.earlier)}
+    found = {
+        tuple(map(dict(group).__getitem__, domain.fields))
+        for group in fired
+        if {field for field, _ in group} == {*domain.fields}
     }
+    taken = {each for each in found if all(map(contains, known, each))}
     left = (values for values in product(*domain.values) if values not in taken)
     listed = (", ".join(map(shown, values)) for values in islice(left, MOST_LISTED))
     return tuple(listed), len(domain) - len(taken)
@@ -283,27 +285,20 @@ def promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
         whose = "all events of one person in one period"
         period = budget.periods.describe().removeprefix("tumbling windows of ")
     yield "epsilon_max", epsilon
+    doubt = ","
     if (gaussian := budget.gaussian) is not None:
-        yield "delta", f"{float(gaussian.delta):g} (privacy: gdp)"
+        delta = f"{float(gaussian.delta):g}"
+        yield "delta", f"{delta} (privacy: gdp)"
+        doubt = f", but for {delta} of probability, by Gaussian privacy;"
     yield "unit", f"{budget.unit.value}: {whose}"
     yield "period", period
-    doubt = (
-        ""
-        if gaussian is None
-        else f", but for {float(gaussian.delta):g} of probability, by Gaussian privacy;"
+    yield (
+        "promise",
+        (
+            f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times"
+            f" as likely{doubt} whatever else is known. A window that would go beyond is denied."
+        ),
     )
-    words = (
-        f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times"
-        f" as likely{doubt or ','} whatever else is known. A window that would go beyond is denied."
-    )
-    yield "promise", words
-
-
-def _topics(kafka: KafkaSettings) -> Iterator[tuple[str, str, str]]:
-    """Yield the public topics, what is in them, and the schemas that the board serves."""
-    yield kafka.decisions_topic, "what became of every window", "decision.schema.json"
-    yield kafka.alarms_topic, "every alarm", "alarm.schema.json"
-    yield kafka.counts_topic, "noisy counts, of alarms that release them", "count.schema.json"
 
 
 def _name(group: Group) -> str:
