@@ -178,9 +178,9 @@ class Reader:
                     known = offset < self._committed[place]
                     read = Window(decode_decision(value), record.timestamp, known)
                     self._pairing.decision(place, offset, read)
-        if not batches:
-            await self._look()
-        give_up = not batches and self._pairing.blocked and await self._at_ends()
+        give_up = False
+        if not batches and (self._pairing.blocked or time.monotonic() >= self._look_at_s):
+            give_up = await self._at_ends()
         return list(self._pairing.windows(give_up=give_up))
 
     async def commit(self, offsets: Mapping[Any, int]) -> bool:
@@ -228,24 +228,19 @@ class Reader:
             ) from error
         return int(record.timestamp)
 
-    async def _look(self) -> None:
-        """Ask Kafka something every few seconds: a client that waits does not say for what."""
-        if time.monotonic() < self._look_at_s:
-            return
+    async def _at_ends(self) -> bool:
+        """Tell whether all alarms were read that are there now.
+
+        Asked every few seconds at least: a client that waits does not say for what.
+        """
+        self._look_at_s = time.monotonic() + _LOOK_S
         try:
             async with asyncio.timeout(_LOOK_S):
-                await self._consumer.end_offsets(self._alarms)
+                ends = await self._consumer.end_offsets(self._alarms)
+            self.connectivity.found()
+            return await self._is_at(ends)
         except KAFKA_AWAY as error:
             self.connectivity.missed(error)
-        else:
-            self.connectivity.found()
-        self._look_at_s = time.monotonic() + _LOOK_S
-
-    async def _at_ends(self) -> bool:
-        """Tell whether all alarms were read that are there now."""
-        try:
-            return await self._is_at(await self._consumer.end_offsets(self._alarms))
-        except KAFKA_AWAY:
             return False
 
     async def _is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
