@@ -231,7 +231,7 @@ class Ingest:
         assignment = consumer.assignment()
         for partition in set(self.assigned) - assignment:
             feed = self.assigned.pop(partition).feed
-            self._runtime.metrics.unassigned(feed.name, partition.partition)
+            self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
         for partition in self._opening.keys() - assignment:
             self._opening.pop(partition).cancel()
         for partition, assigned in self.assigned.items():
@@ -333,7 +333,7 @@ class Ingest:
         for partition in self._opening:
             self._show(self._feeds[partition.topic], partition, None, None, Stand.UNREACHABLE)
         if self._listener.shared_out and self._listener.number == generation:
-            self._runtime.metrics.shared_out()
+            self._runtime.metrics.partitions.shared_out()
         if self._reports.due(positions):
             await self._in_thread(partial(self._runtime.ledger.counts.put_places, positions))
             await self._follow_growths()  # as seldom: a count by who does not know is not taken
@@ -357,11 +357,9 @@ class Ingest:
         bounds: Bounds | None,
         stand: Stand,
     ) -> None:
-        metrics, number = self._runtime.metrics, partition.partition
         self._blocked.see(partition, stand)
-        if bounds is not None and position is not None:
-            metrics.lag(feed.name, number, max(bounds.end - position, 0))
-        metrics.held(feed.name, number, stand.value, position)
+        lag = 0 if bounds is None or position is None else max(bounds.end - position, 0)
+        self._runtime.metrics.partitions.told(feed.name, partition.partition, stand, position, lag)
 
     async def _complete(
         self, partition: TopicPartition, assigned: Assigned, read_through_ms: int

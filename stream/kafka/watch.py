@@ -45,8 +45,8 @@ def watch(alarms: Alarms, show: Callable[[Watched], None], position: Position) -
     async def follow() -> None:
         async with Reader(kafka, connectivity, position).opened() as reader:
             while True:
-                for window, before in await reader.read():
-                    if not before:
+                for window in await reader.read():
+                    if not window.known:
                         for one in shown_of(window):
                             show(one)
                         await reader.commit(window.safe)

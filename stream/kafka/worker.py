@@ -121,7 +121,7 @@ def run(
         stack.enter_context(reaching(*_GAVE_UP, KAFKA_AWAY))
         note(ledger, START)
         metrics.journal(ledger.journal.entries())
-        metrics.answered(LEDGER)
+        metrics.readiness.answered(LEDGER)
         identities = _reached(lambda: check_feeds(alarms), dependencies.kafka)
         writer = NoiseSource().token(16).hex()
         # Before anything is registered: what was lost is told by what the ledger does not know.
@@ -137,7 +137,8 @@ def run(
             step=step,
             metrics=metrics,
         )
-        metrics.answered(KAFKA)  # not before: a start that may yet be refused is not ready
+        # Not before: a start that may yet be refused is not ready.
+        metrics.readiness.answered(KAFKA)
         publisher = partial(
             Publisher, runtime, witness=lambda: Witness(*mine).opened(), released=released
         )
@@ -215,8 +216,8 @@ class _Tasks:
             metrics.ledger(await self._in_thread(ledger.reports.status))
             self.dependencies.ledger.found()
             metrics.journal(await self._in_thread(ledger.journal.entries))
-            await self._in_thread(lambda: metrics.realised(ledger.reports))
-            metrics.answered(LEDGER)
+            await self._in_thread(lambda: metrics.realised(ledger.reports.realised))
+            metrics.readiness.answered(LEDGER)
             await asyncio.sleep(_STATUS_S)
 
     async def watch_log(self) -> None:
@@ -225,7 +226,7 @@ class _Tasks:
         while True:
             await asyncio.sleep(self.log_check_s)
             await self._in_thread(check)
-            self.runtime.metrics.answered(KAFKA)
+            self.runtime.metrics.readiness.answered(KAFKA)
 
     async def look_for_kafka(self) -> None:
         """Say when Kafka goes away and comes back: its clients wait for it silently."""

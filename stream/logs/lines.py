@@ -44,7 +44,6 @@ class Line(StrEnum):
     FULL = "the buffer or its disk is full; the MQTT broker keeps new messages meanwhile"
     TAKEN_OVER = "another client took over the MQTT session; messages may be lost"
     SESSION_LOST = "the MQTT broker lost the session; messages are lost"
-    TORN = "the buffer ends with an incomplete record after a crash; the record is removed"
     OWNED = "this ledger charges the feeds from now on; charges of another are not known to it"
     UNREACHABLE = "a dependency is unreachable; trying again"
     STILL_UNREACHABLE = "a dependency is still unreachable; trying again"

@@ -8,7 +8,6 @@ nothing to the privacy loss of the decisions.
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -28,14 +27,13 @@ MOST_GROUPS: Final = 200
 
 
 class FiredFamilies(Collector):
-    """The family of the groups that fired; safe to call from many threads.
+    """The family of the groups that fired: told by one thread, asked by many.
 
     Args:
         domains: groups of every alarm, by id.
     """
 
     def __init__(self, domains: Mapping[str, Domain]) -> None:
-        self._lock = Lock()
         self._ends_ms: dict[str, dict[str, int]] = {
             alarm: {group_label(domain, cell): 0 for cell in range(len(domain))}
             if len(domain) <= MOST_GROUPS
@@ -51,13 +49,12 @@ class FiredFamilies(Collector):
             group: ``{field: value}``, fields in the order of the group-by.
             end_ms: end of the window that fired; an alarm of an older window changes nothing.
         """
-        label = label_of(group)
-        with self._lock:
-            ends_ms = self._ends_ms[alarm]
-            # At the end of the dict stands what fired last: it leaves last.
-            ends_ms[label] = max(end_ms, ends_ms.pop(label, 0))
-            if len(ends_ms) > MOST_GROUPS:
-                del ends_ms[next(iter(ends_ms))]
+        label, ends_ms = label_of(group), self._ends_ms[alarm].copy()
+        # At the end of the dict stands what fired last: it leaves last.
+        ends_ms[label] = max(end_ms, ends_ms.pop(label, 0))
+        if len(ends_ms) > MOST_GROUPS:
+            del ends_ms[next(iter(ends_ms))]
+        self._ends_ms[alarm] = ends_ms
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the family as of now, by label: the order tells nothing."""
@@ -66,9 +63,7 @@ class FiredFamilies(Collector):
             "End of the last window that the group fired for, seconds since the Unix epoch.",
             labels=["alarm", "group"],
         )
-        with self._lock:
-            shown = [(alarm, sorted(ends.items())) for alarm, ends in self._ends_ms.items()]
-        for alarm, ends in shown:
-            for label, end_ms in ends:
+        for alarm, ends_ms in self._ends_ms.items():
+            for label, end_ms in sorted(ends_ms.items()):
                 family.add_metric([alarm, label], end_ms / 1000)
         yield family

@@ -97,16 +97,10 @@ def costliest(costs: NDArray[np.int64], most: int = MOST_GROUPS) -> list[int]:
         costs: loss per cell, shape (cells,).
         most: how many cells at most; those that lost nothing are left out.
     """
-    if most < 1:
-        return []
     chosen = np.flatnonzero(costs)
-    if len(chosen) > most:
-        # No sort of all cells: there may be millions, and most of them equal.
-        least = np.partition(costs[chosen], -most)[-most]
-        above = chosen[costs[chosen] > least]
-        level = chosen[costs[chosen] == least][: most - len(above)]
-        chosen = np.concatenate([above, level])
-    return sorted(chosen.tolist(), key=lambda cell: (-int(costs[cell]), cell))
+    order = np.argsort(-costs[chosen], kind="stable")[:most]
+    cells: list[int] = chosen[order].tolist()
+    return cells
 
 
 def group_label(domain: Domain, cell: int) -> str:

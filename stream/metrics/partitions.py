@@ -7,9 +7,7 @@ no series at all. For the custodian: how many records are left depends on every 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from threading import Lock
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -28,39 +26,33 @@ SILENT_S: Final = 30.0
 STILL_S: Final = 60.0
 """What is handed on at once is counted in a fraction of a second."""
 
-STATES: Final = tuple(each.value for each in Stand if each is not Stand.OPENED)
+STATES: Final = tuple(each for each in Stand if each is not Stand.OPENED)
 """What a partition can be in, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What was last said about one partition, and when: its lag, anything at all, a new offset."""
+    """What was last told of one partition, when, and since when it has stood there."""
 
-    lag_s: float
-    seen_s: float
-    moved_s: float
-    records: int
-    state: str | None
+    stand: Stand
     offset: int | None
+    records: int
+    told_s: float
+    since_s: float
 
-    def state_at(self, now_s: float) -> str:
-        """Return its state; where only a lag was told, that says whether it is at its end."""
-        if now_s - self.seen_s > SILENT_S:
-            return Stand.UNREACHABLE.value
-        return self.state or (Stand.READING.value if self.records else Stand.END.value)
+    def state(self, now_s: float) -> Stand:
+        """Return its state now."""
+        return Stand.UNREACHABLE if now_s - self.told_s > SILENT_S else self.stand
 
     def moving(self, now_s: float) -> bool:
-        """Tell whether it is at its end, or read on; where no offset is told, reading is that."""
-        state = self.state_at(now_s)
-        still = self.offset is not None and now_s - self.moved_s > STILL_S
-        return state == Stand.END.value or (state == Stand.READING.value and not still)
-
-
-_NOWHERE: Final = _Place(-math.inf, -math.inf, -math.inf, 0, None, None)
+        """Tell whether it is at its end, or read on."""
+        state = self.state(now_s)
+        still = now_s - self.since_s > STILL_S
+        return state is Stand.END or (state is Stand.READING and not still)
 
 
 class PartitionFamilies(Collector):
-    """Lag and state of the partitions that are assigned now; safe to call from many threads.
+    """Lag and state of the partitions that are assigned now: told by one thread, asked by many.
 
     Args:
         monotonic_s: a clock that never goes back.
@@ -70,37 +62,26 @@ class PartitionFamilies(Collector):
         self._monotonic_s = monotonic_s
         self._places: dict[tuple[str, int], _Place] = {}
         self._shared_out = False
-        self._lock = Lock()
 
-    def lag(self, feed: str, partition: int, records: int) -> None:
-        """Take note of how many records of a partition are still to be read."""
-        now_s = self._monotonic_s()
-        with self._lock:
-            before = self._places.get((feed, partition), _NOWHERE)
-            self._places[feed, partition] = replace(
-                before, lag_s=now_s, seen_s=now_s, records=records
-            )
+    def told(
+        self, feed: str, partition: int, stand: Stand, offset: int | None, records: int = 0
+    ) -> None:
+        """Take note of where the worker stands in an assigned partition, every second or so.
 
-    def held(self, feed: str, partition: int, why: str, offset: int | None = None) -> None:
-        """Take note of a partition's state, and of where the worker stands in it.
-
-        Raises:
-            ValueError: ``why`` is none of ``STATES``.
+        Args:
+            feed: its name.
+            partition: its number.
+            stand: what it is in.
+            offset: of the next record to be read: a worker that is said to read and stands still
+                for a minute is not ready.
+            records: how many are still to be read.
         """
-        if why not in STATES:
-            raise ValueError(f"a partition is in one of {', '.join(STATES)}")
-        now_s = self._monotonic_s()
-        with self._lock:
-            before = self._places.get((feed, partition), _NOWHERE)
-            # What begins to be read has not stood still so far.
-            moved = offset != before.offset or before.state != why
-            self._places[feed, partition] = replace(
-                before,
-                seen_s=now_s,
-                moved_s=now_s if moved else before.moved_s,
-                state=why,
-                offset=offset,
-            )
+        now_s, before = self._monotonic_s(), self._places.get((feed, partition))
+        # What begins to be read has not stood still so far.
+        since_s = now_s
+        if before is not None and (before.stand, before.offset) == (stand, offset):
+            since_s = before.since_s
+        self._places[feed, partition] = _Place(stand, offset, records, now_s, since_s)
 
     def shared_out(self) -> None:
         """Take note that the worker knows its share and has told of each of it; idempotent."""
@@ -108,20 +89,19 @@ class PartitionFamilies(Collector):
 
     def unassigned(self, feed: str, partition: int) -> None:
         """Forget a partition that another worker reads now, or nobody; idempotent."""
-        with self._lock:
-            self._places.pop((feed, partition), None)
+        self._places.pop((feed, partition), None)
 
     def moving(self) -> bool:
         """Tell whether every assigned partition is being read on or at its end.
 
         Not before the worker knows which: an event that is sent to a worker that is ready is read.
         """
-        now_s = self._monotonic_s()
-        return self._shared_out and all(place.moving(now_s) for _, place in self._now())
+        now_s, places = self._monotonic_s(), self._places.copy()
+        return self._shared_out and all(place.moving(now_s) for place in places.values())
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both families as of now."""
-        now_s, places = self._monotonic_s(), self._now()
+        now_s = self._monotonic_s()
         lag = GaugeMetricFamily(
             "tocsin_ingest_lag_records",
             "Records of an assigned partition still to be read.",
@@ -132,16 +112,12 @@ class PartitionFamilies(Collector):
             "1 for the state that an assigned partition is in, 0 for any other.",
             labels=["feed", "partition", "state"],
         )
-        for (feed, partition), place in places:
+        for (feed, partition), place in sorted(self._places.copy().items()):
             labels = [feed, str(partition)]
-            current = place.state_at(now_s)
-            if now_s - place.lag_s <= SILENT_S and current != Stand.UNREACHABLE:
+            current = place.state(now_s)
+            if current is not Stand.UNREACHABLE:
                 lag.add_metric(labels, place.records)
             for state in STATES:
-                states.add_metric([*labels, state], float(state == current))
+                states.add_metric([*labels, state], float(state is current))
         yield lag
         yield states
-
-    def _now(self) -> list[tuple[tuple[str, int], _Place]]:
-        with self._lock:
-            return sorted(self._places.items(), key=lambda item: item[0])

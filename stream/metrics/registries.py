@@ -12,8 +12,10 @@ import math
 import time
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from accountant.ledger.journal import START
+from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, LEDGER, Readiness
 from stream.metrics.series import Custodian, Public, Registry
 from stream.model.feeds import Clock
@@ -22,8 +24,6 @@ from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
     from accountant.costs.charges import WindowKey
@@ -38,14 +38,6 @@ _REALISED_EVERY_S: Final = 15.0
 """Adding realised losses up takes time, and nobody scrapes much more often."""
 
 
-class RealisedLosses(Protocol):
-    """What knows realised losses: the ledger's reports."""
-
-    def realised(self, alarm: str, period: int | None = None, *, cells: int) -> Realised:
-        """Return what each cell of an alarm has really lost."""
-        ...
-
-
 class Metrics:
     """Both registries and the methods that move them; safe to call from many threads.
 
@@ -53,8 +45,7 @@ class Metrics:
         alarms: the checked configuration.
         plans: worst case of every alarm, by id.
         monotonic_s: says how old is what was told last.
-        clock_s: says which budget period it is, seconds since the Unix epoch; the wall clock
-            unless given.
+        clock_s: says which budget period it is, seconds since the Unix epoch.
     """
 
     def __init__(
@@ -63,16 +54,18 @@ class Metrics:
         plans: Mapping[str, Plan],
         *,
         monotonic_s: Callable[[], float] = time.monotonic,
-        clock_s: Callable[[], float] | None = None,
+        clock_s: Callable[[], float] = time.time,
     ) -> None:
         """Make every series that the configuration names."""
-        self.public: CollectorRegistry = Registry()
+        self.public = Registry()
         """Configuration and released values only."""
-        self.custodian: CollectorRegistry = Registry()
+        self.custodian = Registry()
         """Everything else: exact counts, drops, lags, spending."""
         self._public = Public(self.public, alarms, plans)
         self._custodian = Custodian(self.custodian, alarms, monotonic_s)
-        self.readiness = Readiness(self._custodian.partitions.moving, monotonic_s)
+        self.partitions = self._custodian.partitions
+        """Where the worker stands in its partitions: the custodian's."""
+        self.readiness = Readiness(self.partitions.moving, monotonic_s)
         """Whether the worker can do its work: for anybody."""
         for check in CHECKS:
             holds = partial(self.readiness.holds, check)
@@ -81,12 +74,16 @@ class Metrics:
         self._periods = alarms.budget.periods
         self._gaussian = alarms.budget.gaussian
         self._promise = None if self._gaussian is None else self._gaussian.text
-        live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
-        self._live = {alarm.id: alarm for alarm in live if alarm.feed.history is None}
+        self._live = {
+            alarm.id: alarm
+            for alarm in alarms.running.values()
+            if alarm.feed.clock is Clock.APPEND_TIME and alarm.feed.history is None
+        }
         self._cells = {alarm.id: len(alarm.domain) for alarm in alarms.running.values()}
         self._monotonic_s = monotonic_s
-        self._clock_s = clock_s or time.time
+        self._clock_s = clock_s
         self._newest_ms: dict[str, int] = {}
+        self._starts = 0
         self._realised_due_s = -math.inf
 
     def events_read(self, feed: str, count: int) -> None:
@@ -125,37 +122,6 @@ class Metrics:
         for reason, count in drops.items():
             self._custodian.dropped.labels(feed, reason).inc(count)
 
-    def lag(self, feed: str, partition: int, records: int) -> None:
-        """Say how many records of an assigned partition are still to be read, every second or so.
-
-        A lag that nobody has told for half a minute is not shown any more.
-        """
-        self._custodian.partitions.lag(feed, partition, records)
-
-    def held(self, feed: str, partition: int, why: str, offset: int | None = None) -> None:
-        """Say what an assigned partition is in, as often as its lag.
-
-        Args:
-            feed: its name.
-            partition: its number.
-            why: ``reading``, ``end`` (all of it is read), ``transaction`` (an open one holds the
-                rest back), ``corrupt`` (the next batch cannot be read) or ``unreachable``.
-            offset: of the next record to be read: a worker that is said to read and stands still
-                for a minute is not ready.
-
-        Raises:
-            ValueError: any other word.
-        """
-        self._custodian.partitions.held(feed, partition, why, offset)
-
-    def shared_out(self) -> None:
-        """Say that the worker knows its share of partitions and has told of each; idempotent."""
-        self._custodian.partitions.shared_out()
-
-    def unassigned(self, feed: str, partition: int) -> None:
-        """Remove the series of a partition that this worker does not read any more; idempotent."""
-        self._custodian.partitions.unassigned(feed, partition)
-
     def published(
         self,
         decision: StoredDecision,
@@ -185,7 +151,7 @@ class Metrics:
 
     def ledger(self, status: LedgerStatus) -> None:
         """Show the ledger as it stands; that it could be read says that it answers."""
-        self.answered(LEDGER)
+        self.readiness.answered(LEDGER)
         for alarm in status.queries.values():
             self._show_alarm(alarm)
         for scope in status.scopes.values():
@@ -193,35 +159,32 @@ class Metrics:
 
     def journal(self, entries: Mapping[str, Happened]) -> None:
         """Show how often workers have started, and what stopped them, as the ledger says."""
-        self._custodian.journal.show(entries)
-
-    def answered(self, service: str) -> None:
-        """Take note that a service has answered just now.
-
-        Args:
-            service: ``KAFKA`` or ``LEDGER`` of :mod:`stream.metrics.readiness`.
-        """
-        self.readiness.answered(service)
+        for kind, entry in entries.items():
+            if kind in KINDS:
+                self._custodian.refused_at.labels(kind).set(entry.last_ms / 1000)
+            elif kind == START and entry.times > self._starts:
+                self._custodian.starts.inc(entry.times - self._starts)
+                self._starts = entry.times
 
     def stopping(self) -> None:
         """Take note that an error ends the worker now: it should not be seen for long."""
         self._custodian.stopping.set_to_current_time()
 
-    def realised(self, reports: RealisedLosses) -> None:
+    def realised(self, losses_of: Callable[..., Realised]) -> None:
         """Show what the groups of every alarm have really lost.
 
         Reads the ledger, so call it from a thread that may wait, as often as the status is shown:
         it does nothing until some seconds after the last time. One caller at a time.
 
         Args:
-            reports: of a ledger with every alarm registered.
+            losses_of: the ledger's report of an alarm, ``reports.realised``.
 
         Raises:
             DependencyError, LedgerError: as the ledger does; what was shown stays.
         """
         if self._monotonic_s() < self._realised_due_s:
             return
-        losses = [reports.realised(alarm, cells=cells) for alarm, cells in self._cells.items()]
+        losses = [losses_of(alarm, cells=cells) for alarm, cells in self._cells.items()]
         self._custodian.losses.show(losses)
         self._realised_due_s = self._monotonic_s() + _REALISED_EVERY_S
 

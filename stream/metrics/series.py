@@ -7,17 +7,17 @@ its first event shows no increase.
 
 from __future__ import annotations
 
-from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from accountant.records import Outcome
 from accountant.units import to_loss_units
-from stream.metrics.counts import CountFamilies
+from stream.metrics.counts import Counts
 from stream.metrics.fired import FiredFamilies
-from stream.metrics.journal import JournalFamilies
+from stream.metrics.journal import KINDS
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
 from stream.model.losses import shown_epsilon
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Custodian", "Public", "Registry"]
 
 _WINDOW_CLOSE_TO_ALARM_BUCKETS_S: Final = (
-    *(0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0),
-)
+    0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0,
+)  # fmt: skip
 
 
 class Registry(CollectorRegistry):
@@ -69,10 +69,8 @@ class Public:
         )
         self.fired = FiredFamilies({alarm.id: alarm.domain for alarm in alarms.by_name.values()})
         registry.register(self.fired)
-        counted = [alarm for alarm in alarms.by_name.values() if alarm.releases_counts]
-        self.counts = CountFamilies({alarm.id: alarm.domain for alarm in counted})
-        if counted:
-            registry.register(self.counts)
+        releasing = (alarm for alarm in alarms.by_name.values() if alarm.releases_counts)
+        self.counts = Counts(registry, {alarm.id: alarm.domain for alarm in releasing})
         plan_epsilon = gauge(
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration;"
@@ -98,7 +96,7 @@ class Public:
         epsilon_max.set(float(alarms.budget.epsilon_max))
         kind, value = ("pure", 0) if gaussian is None else ("gdp", float(gaussian.delta))
         delta.labels(kind).set(value)
-        build.labels(_version()).set(1)
+        build.labels(version("tocsin")).set(1)
 
 
 class Custodian:
@@ -110,8 +108,12 @@ class Custodian:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.partitions = PartitionFamilies(monotonic_s)
         registry.register(self.partitions)
-        self.journal = JournalFamilies()
-        registry.register(self.journal)
+        self.starts = counter("tocsin_starts_total", "Starts of workers that reached the ledger.")
+        self.refused_at = gauge(
+            "tocsin_refused_timestamp_seconds",
+            "When a worker was last stopped, seconds since the Unix epoch; 0 for never.",
+            ["kind"],
+        )
         self.ready = gauge(
             "tocsin_ready",
             "1 if the worker can do its work as far as this goes, else 0.",
@@ -185,6 +187,8 @@ class Custodian:
             "Alarms that the newest SVT run can still give.",
             ["alarm"],
         )
+        for kind in KINDS:
+            self.refused_at.labels(kind)
         for feed in alarms.feeds:
             self.events.labels(feed)
             self.last_event.labels(feed)
@@ -194,11 +198,3 @@ class Custodian:
             self.unpublished.labels(alarm)
             for reason in DENIALS:
                 self.denied_at.labels(alarm, reason)
-
-
-@cache  # it is read from a file
-def _version() -> str:
-    try:
-        return version("tocsin")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"

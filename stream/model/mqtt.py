@@ -91,7 +91,7 @@ class MqttSource:
         topic: of the feed, on Kafka.
         unit: the field that holds the privacy unit's id; it is the record's key.
         routes: what is taken; no message belongs to two of them.
-        buffer: file of what was taken and is not in the log yet.
+        buffer: file of what was taken and is not in the log yet, and of the session's name.
         buffer_bytes: how long that file may become.
     """
 
@@ -101,11 +101,6 @@ class MqttSource:
     routes: tuple[Route, ...]
     buffer: Path
     buffer_bytes: int
-
-    @property
-    def session(self) -> Path:
-        """File that keeps the name of the session: beside the buffer."""
-        return self.buffer.with_name(f"{self.buffer.name}.session")
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class Replay:
             raise
         self._mark_published()
         self.runtime.metrics.ledger(self._ledger.reports.status())
-        self.runtime.metrics.realised(self._ledger.reports)
+        self.runtime.metrics.realised(self._ledger.reports.realised)
 
     def _decide(self) -> Iterator[StoredDecision]:
         if not self._todo:

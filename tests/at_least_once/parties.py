@@ -21,6 +21,7 @@ from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
+from tests.support.buffers import has_session
 from tests.support.kafka import start_again
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
@@ -215,8 +216,7 @@ class Parties:
         self.desk.__exit__()
 
     def _session(self) -> bool:
-        kept = self._folder / "mqtt.buffer.session"
-        return kept.exists() and "made" in kept.read_text("utf-8").split()
+        return has_session(self._folder / "mqtt.buffer")
 
     def start(self, name: str) -> None:
         """Start a command, as whoever looks after it does."""

@@ -21,6 +21,7 @@ import yaml
 from prometheus_client import generate_latest
 
 from accountant.ledger.journal import START, Happened
+from accountant.records import Stand
 from deploy.kafka.runtime import free_port
 from stream.metrics.readiness import KAFKA
 from stream.metrics.server import serve
@@ -120,10 +121,9 @@ def _live(metrics: Metrics, times: int) -> None:
     metrics.events_read("badges", 40 * times)
     metrics.events_dropped("badges", {"late": times})
     metrics.appended("badges", HOUR * HOUR_MS)
-    metrics.held("badges", 0, "end")
-    metrics.lag("badges", 0, 0)
-    metrics.held("badges", 1, "reading" if times == 1 else "unreachable", 5)
-    metrics.answered(KAFKA)
+    metrics.partitions.told("badges", 0, Stand.END, 5)
+    metrics.partitions.told("badges", 1, Stand.READING if times == 1 else Stand.UNREACHABLE, 5)
+    metrics.readiness.answered(KAFKA)
     metrics.people_counted(decided().key, 10 * times, times)
     today = HOUR // 24
     status = ledger_status(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import Mock
 
 import click
 import yaml
@@ -153,7 +154,7 @@ def metrics() -> Iterator[str]:
     for seen_by, registry in (
         ("public", held.public),
         ("custodian", held.custodian),
-        ("mqtt", MqttMetrics([]).registry),
+        ("mqtt", MqttMetrics([], Mock(full=False)).registry),
     ):
         for name, kind, labels, said in _families(registry):
             if not said:

@@ -13,6 +13,7 @@ from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
 from stream.logs.lines import Line
+from tests.support.buffers import buffered
 from tests.support.kafka import Broker, broker_topic
 from tests.support.processes import Command
 from tests.support.targets import Mosquitto
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-EMPTY_BYTES = 20
 CONFIG = """\
 kafka: {{bootstrap: "{bootstrap}"}}
 log: {{format: json}}
@@ -112,8 +112,8 @@ class Sources:
         assert self.running[-1].ended() == -signal.SIGKILL
 
     def waiting(self) -> int:
-        """Return how many bytes wait in the buffer."""
-        return (self._folder / "sensors.buffer").stat().st_size - EMPTY_BYTES
+        """Return how many records wait in the buffer."""
+        return buffered(self._folder / "sensors.buffer")
 
     def close(self) -> None:
         """End all, whatever they do."""
@@ -157,6 +157,7 @@ def test_every_event_is_in_the_log_though_all_are_killed(
             mosquitto.start()
             sensors.publish(range(500, 600))
             before = sources.waiting()
+            assert before > 0
             sources.start()
             wait_until("more wait on the disk", lambda: sources.waiting() > before)
             assert not sources.running[-1].says(Line.READING_MQTT)  # Kafka has not answered

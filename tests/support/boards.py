@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from stream.kafka.board.board import Writer
 from stream.kafka.board.standing import Standings
-from stream.kafka.board.view import Health, view_of
+from stream.kafka.board.view import Writer
 from stream.kafka.public.pairing import Window
 from stream.logs.settings import LogSettings
 from stream.model.alarms import KafkaSettings
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stream.decisions.records import AlarmRecord, DecisionRecord
-    from stream.kafka.board.view import View
+    from stream.kafka.board.view import AlarmView
     from stream.model.alarms import Budget
     from stream.model.feeds import Domain
     from stream.model.lifecycles import Lifecycle
@@ -47,7 +46,7 @@ def window_of(
 ) -> Window:
     """Return a window as it is read, published as it ends."""
     published_ms = (decision.sequence + 1) * HOUR_MS
-    return Window(decision, published_ms, ("decisions", 0), tuple(alarms), whole)
+    return Window(decision, published_ms, alarms=tuple(alarms), whole=whole)
 
 
 @dataclass
@@ -93,14 +92,15 @@ class Scene:
         whole = {"whole_start": opened.window_start, "whole_end": closes.window_end}
         self.standings.take(window_of(replace(decision_of(number, alarms=rings), **whole), rings))
 
-    def view(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> View:
-        """Return what the page says."""
-        return view_of(self.standings, Health(caught_up, away, now_ms), self.setup)
+    def alarms(self, now_ms: int = 0) -> tuple[AlarmView, ...]:
+        """Return what the page shows of every alarm."""
+        return Writer(self.setup).alarms(self.standings, now_ms)
 
     def html(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> str:
         """Return the page."""
-        writer = Writer()
-        return writer.page(writer.view(self.view(now_ms, caught_up=caught_up, away=away)))
+        writer = Writer(self.setup)
+        view = writer.view(self.standings, now_ms=now_ms, caught_up=caught_up, away=away)
+        return writer.page(view)
 
 
 class Page(HTMLParser):

@@ -149,7 +149,7 @@ class GroupLosses:
         self.away = away
         self.asked = 0
 
-    def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
+    def __call__(self, query: str, period: int | None = None, *, cells: int) -> Realised:
         """Return what the groups lost, or say that the ledger is away."""
         self.asked += 1
         if self.away and query == "quiet":

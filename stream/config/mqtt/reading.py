@@ -46,7 +46,7 @@ class MqttSourceModel(Closed):
     broker: Address
     """host:port of the broker that sensors publish to; it speaks MQTT 5"""
     client: Name = ""
-    """the session's name on the broker; drawn once and kept in FILE.buffer.session if left out"""
+    """the session's name on the broker; drawn once and kept in the buffer if left out"""
     username: Text = ""
     """login on the broker"""
     password: Text = ""

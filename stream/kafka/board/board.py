@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING, Final
 
 from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
-from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
-from stream.kafka.board.view import Health, overdue, view_of
+from stream.kafka.board.view import Writer, overdue
 from stream.kafka.connectivity import Connectivity
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, now_ms, told
 from stream.logs.lines import Line
-from stream.planning.pages import template_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stream.kafka.board.view import View
     from stream.logs.lines import Log
     from stream.model.subscriptions import BoardSetup
 
-__all__ = ["Writer", "show"]
+__all__ = ["show"]
 
 _PAUSE_S: Final = 0.5  # between two pages: many windows at once are one
 
@@ -48,22 +45,6 @@ def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
     run_on(setup.subscription.kafka, lambda: _Shower(setup, log).run(said))
 
 
-class Writer:
-    """Writes views as HTML."""
-
-    def __init__(self) -> None:
-        self._view = template_of(__package__, "view.html")
-        self._page = template_of(__package__, "board.html")
-
-    def view(self, view: View) -> str:
-        """Return the part of the page that changes."""
-        return self._view.render(view=view, shapes=SHAPES, width=WIDTH, height=HEIGHT)
-
-    def page(self, html: str) -> str:
-        """Return the whole page around what :meth:`view` returned."""
-        return self._page.render(view=html)
-
-
 @dataclass(eq=False)
 class _Shower:
     """One process: what it has read and what it shows."""
@@ -75,7 +56,7 @@ class _Shower:
         """Begin: nothing has come yet."""
         self._connectivity = Connectivity("kafka", self.log)
         self._standings = Standings(self.setup.subscription, self.setup.board.windows)
-        self._writer = Writer()
+        self._writer = Writer(self.setup)
         self._screen = Screen()
         self._caught_up = False
         self._shown: tuple[object, ...] = ()
@@ -93,34 +74,32 @@ class _Shower:
         board, kafka = self.setup.board, self.setup.subscription.kafka
         position = Position(lookback_ms=board.lookback_ms)
         self._show()
-        async with (
-            serving(self._screen, board) as address,
-            Reader(kafka, self._connectivity, position).opened() as reader,
-        ):
-            said(address)
-            self.log.info(Line.SHOWING)
-            await first(self._follow(reader), told())
-            self.log.info(Line.STOPPING)
+        with serving(self._screen, board) as address:
+            async with Reader(kafka, self._connectivity, position).opened() as reader:
+                said(address)
+                self.log.info(Line.SHOWING)
+                await first(self._follow(reader), told())
+                self.log.info(Line.STOPPING)
 
     async def _follow(self, reader: Reader) -> None:
         while True:
-            for window, _ in await reader.read():
+            for window in await reader.read():
                 self._standings.take(window)
             self._caught_up = self._caught_up or await reader.caught_up()
             self._show()
 
     def _show(self) -> None:
         """Write what is known now, where it says something else than what is shown."""
-        health = Health(self._caught_up, self._connectivity.unreachable_s > 0, now_ms())
-        if self._caught_up:
-            self._standings.forget(health.now_ms, self.setup.board.lookback_ms)
-        late = overdue(self._standings.all(), health)
-        known = (self._standings.changes, late) if self._caught_up else ()
-        news = (known, health.caught_up, health.away)
+        caught_up, away, at_ms = self._caught_up, self._connectivity.unreachable_s > 0, now_ms()
+        if caught_up:
+            self._standings.forget(at_ms, self.setup.board.lookback_ms)
+        late = overdue(self._standings.all(), at_ms)
+        known = (self._standings.changes, late) if caught_up else ()
+        news = (known, caught_up, away)
         if news == self._shown or time.monotonic() < self._again_s:
             return
         self._shown, self._again_s = news, time.monotonic() + _PAUSE_S
-        html = self._writer.view(view_of(self._standings, health, self.setup))
-        missing = {"reading": not health.caught_up, "kafka": health.away}
+        html = self._writer.view(self._standings, now_ms=at_ms, caught_up=caught_up, away=away)
+        missing = {"reading": not caught_up, "kafka": away}
         lacks = tuple(name for name, so in missing.items() if so)
         self._screen.show(html, self._writer.page(html), lacks)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stream.kafka.public.pairing import Window
     from stream.model.subscriptions import Subscription
 
-__all__ = ["Group", "Outcome", "Seen", "Standing", "Standings"]
+__all__ = ["Group", "Kind", "Seen", "Standing", "Standings"]
 
 Group = tuple[tuple[str, str], ...]
 """Values by field, in the order of the alarm's SQL."""
@@ -38,9 +38,12 @@ _MOST_ALARMS: Final = 64
 _MOST_NAMED: Final = 256  # groups of one window; how many more fired is known all the same
 
 
-class Outcome(StrEnum):
-    """What a window said of the groups that did not fire in it."""
+class Kind(StrEnum):
+    """What a window was for a group."""
 
+    FIRED = "fired"
+    EARLIER = "earlier"
+    """It had fired in an earlier step of the same window."""
     NOT_FIRED = "not-fired"
     DENIED = "denied"
     UNSURE = "unsure"
@@ -53,7 +56,7 @@ class Seen:
     Args:
         start_ms: inclusive, in milliseconds since the epoch.
         end_ms: exclusive.
-        outcome: for who did not fire.
+        outcome: what it was for who did not fire.
         reason: why there is no full answer: the decision's own word, ``unanswered`` or
             ``incomplete_records``; empty where there is one.
         fired: groups, so many as are named.
@@ -64,12 +67,25 @@ class Seen:
 
     start_ms: int
     end_ms: int
-    outcome: Outcome
+    outcome: Kind
     reason: str
-    fired: tuple[Group, ...]
-    earlier: tuple[Group, ...]
+    fired: frozenset[Group]
+    earlier: frozenset[Group]
     alarms: int
     lost: int
+
+    def kind(self, group: Group) -> Kind:
+        """Return what it was for a group."""
+        if group in self.fired:
+            return Kind.FIRED
+        return Kind.EARLIER if group in self.earlier else self.outcome
+
+    @property
+    def kind_of_any(self) -> Kind:
+        """What it was for all groups together."""
+        if self.alarms:
+            return Kind.FIRED
+        return Kind.EARLIER if self.earlier and self.outcome is Kind.NOT_FIRED else self.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,32 +178,25 @@ class Standings:
 def _seen(window: Window, before: State) -> Seen:
     decision = window.decision
     denied = decision.outcome == "denied"
-    alarms = () if denied else window.alarms
-    fired = {tuple(alarm.group.items()): None for alarm in alarms}
+    fired = [] if denied else [tuple(alarm.group.items()) for alarm in window.alarms]
     outcome, reason = _outcome(decision, whole=window.whole)
     # Who fired in an earlier step of a window is not asked again until it is over.
-    earlier = (
-        group
-        for group, cell in before.cells.items()
-        if cell.through == decision.whole_end and group not in fired
-    )
+    earlier = {group for group, cell in before.cells.items() if cell.through == decision.whole_end}
     return Seen(
         start_ms=from_iso_utc(decision.window_start),
         end_ms=from_iso_utc(decision.window_end),
         outcome=outcome,
         reason=reason,
-        fired=tuple(fired)[:_MOST_NAMED],
-        earlier=tuple(earlier)[:_MOST_NAMED],
+        fired=frozenset(fired[:_MOST_NAMED]),
+        earlier=frozenset(sorted(earlier.difference(fired))[:_MOST_NAMED]),
         alarms=0 if denied else decision.alarms,
         lost=decision.sequence - before.sequence - 1 if before.ledger == decision.ledger else 0,
     )
 
 
-def _outcome(decision: DecisionRecord, *, whole: bool) -> tuple[Outcome, str]:
+def _outcome(decision: DecisionRecord, *, whole: bool) -> tuple[Kind, str]:
     if decision.outcome == "denied":
-        return Outcome.DENIED, decision.reason or ""
+        return Kind.DENIED, decision.reason or ""
     if not whole:
-        return Outcome.UNSURE, "incomplete_records"
-    if decision.unanswered:
-        return Outcome.UNSURE, "unanswered"
-    return Outcome.NOT_FIRED, ""
+        return Kind.UNSURE, "incomplete_records"
+    return (Kind.UNSURE, "unanswered") if decision.unanswered else (Kind.NOT_FIRED, "")

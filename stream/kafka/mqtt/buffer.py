@@ -1,250 +1,242 @@
-"""What was taken from MQTT and is not in the log yet: one append-only file.
+"""What was taken from MQTT and is not in the log yet, and the session it comes from: one file.
 
 Guarantee: what :meth:`Buffer.append` returned for is found again after any crash, until
-:meth:`Buffer.delivered` was called for it. A crash may leave a torn end; it was never acknowledged,
-and is cut off. A record that was delivered may be found again: readers know copies by their ``id``.
+:meth:`Buffer.delivered` was called for it. A record that was delivered may be found again: readers
+know copies by their ``id``.
 
-::
-
-    "TOCSINB2" | place crc | length crc body | length crc body | ...     4 bytes each but the place
-
-The place (8 bytes) is that of the first record that was not delivered; it is written over in
-place, which a full disk allows. All is little-endian. A checksum (CRC-32) covers the length as
-well, so that a run of zeros is no record.
+The file is SQLite's. Records are numbered; the number of the last one that was delivered is kept
+beside them, and all are deleted once it is that of the last: a full disk has room for both.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
-import struct
-import zlib
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from accountant.errors import DataError, DependencyError
+from operators.noise.source import NoiseSource
+from stream.kafka.tasks import in_thread
+from stream.logs.lines import Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["HEAD_BYTES", "Buffer"]
+    from stream.logs.lines import Log
 
-_MAGIC: Final = b"TOCSINB2"
-_PLACE: Final = struct.Struct("<QI")
-_FIRST: Final = len(_MAGIC) + _PLACE.size
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_LENGTH: Final = struct.Struct("<I")
-_PAIR: Final = struct.Struct("<II")
-HEAD_BYTES: Final = _PAIR.size
-"""What a record takes beside its body."""
+__all__ = ["Buffer", "Record"]
+
+Record = tuple[bytes, bytes]
+"""Key and value."""
+
+_APPLICATION: Final = 0x70C51B
+_PAGE_BYTES: Final = 4096
+_AGAIN_S: Final = 1.0
+_NEW: Final = (
+    f"PRAGMA application_id = {_APPLICATION}",
+    "CREATE TABLE record (number INTEGER PRIMARY KEY, key BLOB NOT NULL, value BLOB NOT NULL)",
+    "CREATE TABLE state (client TEXT NOT NULL, made BOOLEAN NOT NULL, delivered INTEGER NOT NULL)",
+    "INSERT INTO state VALUES ('', FALSE, 0)",
+)
+_DELETE: Final = "DELETE FROM record"
 
 
 @dataclass(eq=False)
 class Buffer:
-    """Records in the order in which they came; a context manager.
+    """Records in the order in which they came, waited for by two tasks; a context manager.
 
-    It begins anew whenever all of it was delivered, and takes nothing while it is full.
+    A thread waits for the disk: MQTT's broker takes a client that is silent for dead.
 
     Args:
-        path: of the file; it is made where it is not there.
+        path: of the file; it is made where it is not there, for its owner alone.
         most_bytes: how long it may become.
+        client: the name of the session with the broker; empty for one that nobody can guess.
+            Whoever knows it may take the session over, with all that waits in it, unless the broker
+            binds names to logins. It is drawn at random, once.
+        log: where it is said that it is full.
 
     Raises:
         DataError: the file is something else.
-        DependencyError: it cannot be opened, or another process has it open.
+        DependencyError: it cannot be used, or another process has it open.
     """
 
     path: Path
     most_bytes: int
+    client: str
+    log: Log
 
     def __post_init__(self) -> None:
         """Open the file, or make it."""
-        self.torn = False
-        """Whether the end of the file was cut off."""
-        self._read = self._end = _FIRST
-        with _usable(self.path):
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.full = False
+        """Whether nothing is taken, since the buffer or its disk is full."""
+        self.made = False
+        """Whether the broker had the session before."""
+        self._delivered = self._last = 0
+        self._disk = ThreadPoolExecutor(1)
+        self._filled, self._emptied = asyncio.Event(), asyncio.Event()
+        with self._usable():
+            self.path.touch(mode=0o600)
+            self._file = sqlite3.connect(self.path, timeout=0, check_same_thread=False)
         try:
-            self._open()
+            with self._usable():
+                self._open()
         except BaseException:
-            os.close(self._file)
+            self._file.close()
             raise
+        if self.waiting:
+            self._filled.set()
 
     def __enter__(self) -> Self:
         """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file; what is in it stays."""
-        os.close(self._file)
+        """Close the file once nothing is written any more; what is in it stays."""
+        self._disk.shutdown()
+        self._file.close()
 
     @property
     def waiting(self) -> bool:
         """Whether there is something that was not delivered."""
-        return self._read < self._end
+        return self._delivered < self._last
 
-    def fits(self, bodies: Sequence[bytes]) -> bool:
-        """Tell whether there is room for more."""
-        more = sum(HEAD_BYTES + len(body) for body in bodies)
-        return self._end + more <= self.most_bytes
-
-    def append(self, bodies: Sequence[bytes]) -> bool:
-        """Return once records are on the disk; ``False`` where it is full, and has none of them.
+    async def append(self, records: Sequence[Record]) -> None:
+        """Return once records are on the disk; one that is full is waited for.
 
         Args:
-            bodies: for which there is room.
+            records: not more than fit into an empty buffer.
 
         Raises:
-            DependencyError: they could not be written. What the disk holds then, the next process
-                finds out; none of them may be acknowledged.
+            DependencyError: they could not be written. None of them may be acknowledged.
         """
-        content = b"".join(_framed(body) for body in bodies)
-        with _usable(self.path):
-            try:
-                _write(self._file, content, self._end)
-                os.fsync(self._file)
-            except OSError as error:
-                if error.errno not in _FULL:
-                    raise
-                self._cut(self._end)
-                return False
-        self._end += len(content)
-        return True
+        if records:
+            while not await in_thread(self._disk, lambda: self._insert(records)):
+                await self._paused()
+            self.full = False
+            self._filled.set()
 
-    def next(self, most: int) -> list[bytes]:
-        """Return the oldest records that were not delivered.
+    async def next(self, most: int) -> list[Record]:
+        """Return the oldest records that were not delivered, at least one.
 
         Args:
             most: how many.
 
         Raises:
-            DataError: the file was changed by somebody else.
+            DependencyError: the file cannot be read.
         """
-        found: list[bytes] = []
-        at = self._read
-        while at < self._end and len(found) < most:
-            body = self._at(at, self._end)
-            if body is None:
-                raise DataError(
-                    f"{self.path.name} was changed while it was open",
-                    hint="let one MQTT source alone use it",
-                )
-            found.append(body)
-            at += HEAD_BYTES + len(body)
-        return found
+        await self._filled.wait()
+        return await in_thread(self._disk, lambda: self._oldest(most))
 
-    def delivered(self, bodies: Sequence[bytes]) -> None:
+    async def delivered(self, records: Sequence[Record]) -> None:
         """Take note that the oldest records are in the log.
 
         Args:
-            bodies: as :meth:`next` returned them.
+            records: as :meth:`next` returned them.
 
         Raises:
-            DependencyError: the file could not be cut.
+            DependencyError: the file cannot be written.
         """
-        self._read += sum(HEAD_BYTES + len(body) for body in bodies)
-        if self._read == self._end:
-            self._begin_anew()
-        else:
-            with suppress(OSError):  # then the next process delivers copies
-                _write(self._file, _head(self._read), 0)
+        await in_thread(self._disk, lambda: self._forget(len(records)))
+        if not self.waiting:
+            self._filled.clear()
+            self._emptied.set()
+
+    async def keep_session(self) -> None:
+        """Take note that the broker has the session; on a full disk, until the process ends."""
+        if not self.made:
+            self.made = True
+            await in_thread(self._disk, lambda: self._changed("UPDATE state SET made = TRUE"))
+
+    async def _paused(self) -> None:
+        """Wait until all was delivered, or for a moment: who else fills the disk may free it."""
+        if not self.full:
+            self.full = True
+            self.log.warning(Line.FULL)
+        self._emptied.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._emptied.wait(), _AGAIN_S)
 
     def _open(self) -> None:
+        """Take the file for this process alone, and read how far it is."""
+        ask = self._file.execute
+        ask("PRAGMA locking_mode = EXCLUSIVE")
+        ask("PRAGMA synchronous = FULL")
+        ask("PRAGMA secure_delete = OFF")  # to write zeros needs room
+        ask(f"PRAGMA max_page_count = {self.most_bytes // _PAGE_BYTES}")
+        ask("BEGIN EXCLUSIVE")
+        if not ask("SELECT 1 FROM sqlite_master").fetchone():
+            for statement in _NEW:
+                ask(statement)
+        if ask("PRAGMA application_id").fetchone() != (_APPLICATION,):
+            raise self._no_buffer()
+        known, made, delivered = ask("SELECT * FROM state").fetchone()
+        first, last = ask("SELECT min(number), max(number) FROM record").fetchone()
+        self._delivered = max(delivered, (first or 1) - 1)
+        self._last = max(self._delivered, last or 0)
+        if not known or known != (self.client or known):
+            known, made = self.client or f"tocsin-{NoiseSource().token(16).hex()}", False
+            ask("UPDATE state SET client = ?, made = FALSE", (known,))
+        self._file.commit()
+        self.client, self.made = known, made
+
+    def _insert(self, records: Sequence[Record]) -> bool:
+        rows = [(number, *record) for number, record in enumerate(records, self._last + 1)]
+        taken = self._changed("INSERT INTO record VALUES (?, ?, ?)", rows)
+        if taken:
+            self._last += len(records)
+        elif not self.waiting:
+            self._changed(_DELETE)  # the disk was full when all of it was delivered
+        return taken
+
+    def _oldest(self, most: int) -> list[Record]:
+        wanted = "SELECT key, value FROM record WHERE number > ? ORDER BY number LIMIT ?"
+        with self._usable():
+            return self._file.execute(wanted, (self._delivered, most)).fetchall()
+
+    def _forget(self, many: int) -> None:
+        """Note deliveries; what a full disk does not note may follow a crash as copies."""
+        self._delivered += many
+        self._changed("UPDATE state SET delivered = ?", [(self._delivered,)])
+        if not self.waiting:
+            self._changed(_DELETE)
+
+    def _changed(self, change: str, rows: Sequence[tuple[object, ...]] = ((),)) -> bool:
+        """Make a change on the disk, once a row; ``False`` where there is no room for it."""
+        with self._usable():
+            try:
+                with self._file:
+                    self._file.executemany(change, rows)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+                    raise
+                return False
+        return True
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Say in a sentence that the file cannot be used, and why."""
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            if code == sqlite3.SQLITE_NOTADB:
+                raise self._no_buffer() from error
+            if code == sqlite3.SQLITE_BUSY:
+                raise DependencyError(
+                    f"another process has the buffer {self.path.name} open",
+                    hint="give every MQTT source a buffer and an MQTT client of its own",
+                ) from error
             raise DependencyError(
-                f"another process has the buffer {self.path.name} open",
-                hint="give every MQTT source a buffer and an MQTT client of its own",
+                f"the buffer {self.path.name} cannot be used ({error})",
+                hint="check its folder, its rights and the room on its disk",
             ) from error
-        size = os.fstat(self._file).st_size
-        head = os.pread(self._file, _FIRST, 0)
-        magic = head[: len(_MAGIC)]
-        if magic != _MAGIC[: len(magic)]:
-            raise DataError(
-                f"{self.path.name} is no buffer of an MQTT source",
-                hint="name another file in `buffer`",
-            )
-        if size < _FIRST:
-            self._begin_anew()
-            _sync_folder(self.path)
-            size = _FIRST
-        places = {self._end}
-        while (body := self._at(self._end, size)) is not None:
-            self._end += HEAD_BYTES + len(body)
-            places.add(self._end)
-        if self._end < size:
-            self.torn = True
-            self._cut(self._end)
-        place, _ = _PLACE.unpack(head[len(_MAGIC) :].ljust(_PLACE.size, b"\0"))
-        if place in places and _head(place) == head:
-            self._read = place
-        if not self.waiting:  # a place that is left of records that are gone must not skip new ones
-            self._begin_anew()
 
-    def _begin_anew(self) -> None:
-        with _usable(self.path):
-            os.ftruncate(self._file, _FIRST)
-            _write(self._file, _head(_FIRST), 0)
-            # What is written next must not be found before old records that came back.
-            os.fsync(self._file)
-        self._read = self._end = _FIRST
-
-    def _at(self, place: int, end: int) -> bytes | None:
-        """Return the record at a place; ``None`` where there is no whole one before the end."""
-        if place + HEAD_BYTES > end:
-            return None
-        length, checksum = _PAIR.unpack(os.pread(self._file, HEAD_BYTES, place))
-        if place + HEAD_BYTES + length > end:
-            return None
-        body = os.pread(self._file, length, place + HEAD_BYTES)
-        return body if _checksum(body) == checksum else None
-
-    def _cut(self, end: int) -> None:
-        with _usable(self.path):
-            os.ftruncate(self._file, end)
-            os.fsync(self._file)
-
-
-def _head(place: int) -> bytes:
-    packed = place.to_bytes(8, "little")
-    return _MAGIC + _PLACE.pack(place, zlib.crc32(packed))
-
-
-def _framed(body: bytes) -> bytes:
-    return _PAIR.pack(len(body), _checksum(body)) + body
-
-
-def _checksum(body: bytes) -> int:
-    return zlib.crc32(body, zlib.crc32(_LENGTH.pack(len(body))))
-
-
-def _write(file: int, content: bytes, place: int) -> None:
-    """Write all of it: a disk that fills takes a part and says so."""
-    rest = memoryview(content)
-    while rest:
-        written = os.pwrite(file, rest, place)
-        rest, place = rest[written:], place + written
-
-
-def _sync_folder(path: Path) -> None:
-    """A new file is there after a crash only once its folder is on the disk."""
-    opened = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-@contextmanager
-def _usable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DependencyError(
-            f"the buffer {path.name} cannot be used ({error.strerror})",
-            hint="check its folder, its rights and the room on its disk",
-        ) from error
+    def _no_buffer(self) -> DataError:
+        return DataError(
+            f"{self.path.name} is no buffer of an MQTT source",
+            hint="name another file in `buffer`; that of an earlier version it has to deliver",
+        )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
 from stream.kafka.clients import mqtt_arguments, no_mqtt
-from stream.kafka.mqtt.store import packed
+from stream.kafka.mqtt.page import KINDS
 from stream.logs.lines import Line
 
 try:
@@ -28,9 +28,8 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from stream.kafka.connectivity import Connectivity
+    from stream.kafka.mqtt.buffer import Buffer, Record
     from stream.kafka.mqtt.page import MqttMetrics
-    from stream.kafka.mqtt.session import Session
-    from stream.kafka.mqtt.store import Store
     from stream.logs.lines import Log
     from stream.model.mqtt import MqttSource
 
@@ -39,6 +38,7 @@ __all__ = ["Intake"]
 _PAUSE_S: Final = 1.0
 _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
 _MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
+_MOST_SIZE: Final = 200_000  # of events at once, and one more: the smallest buffer has room
 _MOST_BYTES: Final = 600_000  # of a packet: 64 of them are 38 MB
 _TAKEN_OVER: Final = 0x8E
 _AGAIN_S: Final = 60.0
@@ -51,16 +51,14 @@ class Intake:
 
     Args:
         source: where from and what of it.
-        store: the buffer.
-        session: with the broker.
+        buffer: where to, and the session with the broker.
         connectivity: told whether the broker answers.
         metrics: told what was taken and dropped.
         log: where messages that are no events are told of.
     """
 
     source: MqttSource
-    store: Store
-    session: Session
+    buffer: Buffer
     connectivity: Connectivity
     _: KW_ONLY
     metrics: MqttMetrics
@@ -82,10 +80,10 @@ class Intake:
         while True:
             try:
                 async with self._client() as client:
-                    if self.session.made and not self._present:
+                    if self.buffer.made and not self._present:
                         self._lost(Line.SESSION_LOST)
                     await self._subscribe(client)
-                    self.session.keep()
+                    await self.buffer.keep_session()
                     self.connectivity.found()
                     self.connected.set()
                     while True:
@@ -101,7 +99,7 @@ class Intake:
         properties.ReceiveMaximum = _MOST_OPEN
         properties.MaximumPacketSize = _MOST_BYTES
         client = aiomqtt.Client(
-            identifier=self.session.client,
+            identifier=self.buffer.client,
             protocol=aiomqtt.ProtocolVersion.V5,
             clean_start=False,
             properties=properties,
@@ -134,36 +132,30 @@ class Intake:
                 raise aiomqtt.MqttError("a subscription is refused")
 
     async def _take(self, client: aiomqtt.Client) -> None:
-        """Take what is there, at least one message."""
-        messages = client.messages
-        taken = [await anext(messages)]
-        while len(messages) and len(taken) < _MOST_OPEN:
-            taken.append(await anext(messages))
-        kept: list[tuple[aiomqtt.Message, bytes | None]] = []
-        for message in taken:
-            body = self._body(message)
-            if body is not None and not self.store.fits([*_bodies(kept), body]):
-                await self._keep(client, kept)
-                kept = []
-                await self.store.room(body)
-            kept.append((message, body))
-        await self._keep(client, kept)
+        """Take what is there, at least one message; acknowledge all once the disk has the events.
 
-    async def _keep(
-        self, client: aiomqtt.Client, kept: list[tuple[aiomqtt.Message, bytes | None]]
-    ) -> None:
-        """Acknowledge messages, after the disk has those that are events."""
-        await self.store.append(_bodies(kept))
-        for message, _ in kept:
+        Where the buffer or its disk is full, none is acknowledged: the broker keeps the rest.
+        """
+        taken: list[aiomqtt.Message] = []
+        events: list[Record] = []
+        size = 0
+        while not taken or (len(client.messages) and len(taken) < _MOST_OPEN and size < _MOST_SIZE):
+            taken.append(await anext(client.messages))
+            event = self._event(taken[-1])
+            if event is not None:
+                events.append(event)
+                size += sum(map(len, event))
+        await self.buffer.append(events)
+        for message in taken:
             # One that is not heard is asked for again: the broker sends the message once more.
             client._client.ack(message.mid, message.qos)  # noqa: SLF001  # aiomqtt has no such call
 
-    def _body(self, taken: aiomqtt.Message) -> bytes | None:
+    def _event(self, taken: aiomqtt.Message) -> Record | None:
         topic = taken.topic.value
         route = route_of(self.source.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
-        self.metrics.taken(route.written)
+        self.metrics.taken.labels(route.written).inc()
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
         if len(payload) > MOST_EVENT_BYTES:
@@ -173,20 +165,15 @@ class Intake:
         event = event_of(route, self.source.unit, message)
         if event is None:
             self._drop(Line.UNFIT, route.written)
-            return None
-        return packed(*event)
+        return event
 
     def _lost(self, line: Line) -> None:
-        self.metrics.session_lost()
+        self.metrics.session_lost.set_to_current_time()
         self.log.warning(line)
 
     def _drop(self, line: Line, written: str) -> None:
-        self.metrics.dropped(written, line)
+        self.metrics.dropped.labels(written, KINDS[line]).inc()
         now_s = time.monotonic()
         if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
             self._said_s[line, written] = now_s
             self.log.warning(line, filter=written)
-
-
-def _bodies(kept: list[tuple[aiomqtt.Message, bytes | None]]) -> list[bytes]:
-    return [body for _, body in kept if body is not None]

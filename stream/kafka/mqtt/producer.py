@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import AIOKafkaProducer
 
 from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
-from stream.kafka.mqtt.store import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.kafka.connectivity import Connectivity
-    from stream.kafka.mqtt.store import Store
+    from stream.kafka.mqtt.buffer import Buffer, Record
     from stream.model.alarms import KafkaSettings
 
 __all__ = ["Producer"]
@@ -34,13 +33,13 @@ class Producer:
     Args:
         kafka: how it is reached.
         topic: of the feed.
-        store: the buffer.
+        buffer: what is to be brought.
         connectivity: told whether Kafka answers.
     """
 
     kafka: KafkaSettings
     topic: str
-    store: Store
+    buffer: Buffer
     connectivity: Connectivity
 
     def __post_init__(self) -> None:
@@ -52,7 +51,7 @@ class Producer:
         """Bring records until cancelled; what was not acknowledged is brought again.
 
         Raises:
-            DependencyError: the buffer cannot be cut.
+            DependencyError: the buffer cannot be used.
         """
         while True:
             producer = AIOKafkaProducer(
@@ -65,10 +64,10 @@ class Producer:
                 await producer.start()
                 self.connected.set()
                 while True:
-                    bodies = await self.store.next(_MOST)
-                    await self._send(producer, bodies)
+                    records = await self.buffer.next(_MOST)
+                    await self._send(producer, records)
                     self.connectivity.found()
-                    await self.store.delivered(bodies)
+                    await self.buffer.delivered(records)
             except KAFKA_AWAY as error:
                 self.connectivity.missed(error)
             finally:
@@ -78,16 +77,13 @@ class Producer:
                         await producer.stop()
             await asyncio.sleep(_PAUSE_S)
 
-    async def _send(self, producer: Any, bodies: Sequence[bytes]) -> None:
+    async def _send(self, producer: Any, records: Sequence[Record]) -> None:
         """Return once all are in the log, on every replica that is in sync.
 
         Raises:
             KafkaError: one is not.
         """
-        sent = []
-        for body in bodies:
-            key, value = unpacked(body)
-            sent.append(await producer.send(self.topic, value, key=key))
+        sent = [await producer.send(self.topic, value, key=key) for key, value in records]
         for outcome in await asyncio.gather(*sent, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome

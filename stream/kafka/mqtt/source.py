@@ -17,8 +17,6 @@ from stream.kafka.mqtt.buffer import Buffer
 from stream.kafka.mqtt.intake import Intake
 from stream.kafka.mqtt.page import MqttMetrics
 from stream.kafka.mqtt.producer import Producer
-from stream.kafka.mqtt.session import Session
-from stream.kafka.mqtt.store import Store
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 from stream.metrics.server import serve_with_token
@@ -44,29 +42,21 @@ def forward(setup: MqttSetup, log: Log) -> None:
         DataError: the file of the buffer is something else.
         DependencyError: the buffer cannot be used.
     """
-    with Buffer(setup.source.buffer, setup.source.buffer_bytes) as buffer:
-        if buffer.torn:
-            log.warning(Line.TORN)
-        metrics, page = MqttMetrics(setup.source.routes), setup.page
-        serving = (
+    source = setup.source
+    with Buffer(source.buffer, source.buffer_bytes, source.sensors.client, log) as buffer:
+        mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
+        metrics, page = MqttMetrics(source.routes, buffer, mqtt, kafka), setup.page
+        intake = Intake(source, buffer, mqtt, metrics=metrics, log=log)
+        producer = Producer(setup.kafka, source.topic, buffer, kafka)
+        with (
             nullcontext()
             if page is None
             else serve_with_token(metrics.registry, page.address, page.token, "mqtt.metrics")
-        )
-        with serving:
-            asyncio.run(_forward(setup, buffer, metrics, log))
+        ):
+            asyncio.run(_forward(intake, producer, log))
 
 
-async def _forward(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Log) -> None:
-    source = setup.source
-    store = Store(buffer, log)
-    session = Session(source.session, source.sensors.client)
-    mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
-    metrics.watch(
-        lambda: store.full, mqtt=lambda: mqtt.unreachable_s, kafka=lambda: kafka.unreachable_s
-    )
-    intake = Intake(source, store, session, mqtt, metrics=metrics, log=log)
-    producer = Producer(setup.kafka, source.topic, store, kafka)
+async def _forward(intake: Intake, producer: Producer, log: Log) -> None:
     ready = _say_ready(log, intake.connected, producer.connected)
     await first(intake.run(), producer.run(), ready, told())
     log.info(Line.STOPPING)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from accountant.errors import DependencyError
+from stream.kafka.tasks import now_ms
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class DeadLetters:
         Raises:
             DependencyError: the disk does not take it.
         """
-        line = {"target": target, "why": why, "at": _now(), "notice": body(message)}
+        line = {"target": target, "why": why, "at": iso_utc(now_ms()), "notice": body(message)}
         try:
             async with self._lock:
                 await asyncio.to_thread(self._append, msgspec.json.encode(line) + b"\n")
@@ -173,7 +173,3 @@ class DeadLetters:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

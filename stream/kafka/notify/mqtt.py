@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -109,7 +110,7 @@ class MqttTarget(Target):
         """Publish the states; the broker has acknowledged them then."""
         client = await self._connected()
         for message in messages:
-            await self._tried(client, message)
+            await self._tried(client, topic_of(self._prefix, message.notice), message)
             self.remember(message)
 
     async def refresh(self) -> None:
@@ -119,10 +120,8 @@ class MqttTarget(Target):
     async def close(self) -> None:
         """Say goodbye."""
         if self._client is not None:
-            try:
+            with suppress(AwayError):
                 await self._publish(self._client, self._status, b"offline")
-            except AwayError:
-                return
             await self._part()
 
     @property
@@ -145,24 +144,31 @@ class MqttTarget(Target):
         await self._publish(client, self._status, b"online")
         for topic, message in list(self._standing.items()):
             try:
-                await self._tried(client, message)
+                await self._tried(client, topic, message)
             except RefusedError:  # it was taken once; this broker keeps the others
                 del self._standing[topic]
                 raise AwayError("refused what it had") from None
         return client
 
-    async def _tried(self, client: aiomqtt.Client, message: Message) -> None:
-        """Publish a state over a connection that works.
+    async def _tried(self, client: aiomqtt.Client, topic: str, message: Message) -> None:
+        """Publish a state over a connection that works; Home Assistant is told of it before.
 
         Raises:
             AwayError: the broker did not take it.
             RefusedError: it never will.
         """
-        topic = topic_of(self._prefix, message.notice)
         if len(topic.encode()) > _LONGEST_TOPIC:
             raise RefusedError("longer than a topic of MQTT may be")
+        notice = message.notice
+        denied = notice.status == "denied"
+        told = body(message)
+        if not denied:
+            told = {"state": "OFF" if notice.status == "resolved" else "ON", **told}
         try:
-            await self._state(client, message)
+            if self._discovery and not denied and topic not in self._announced:
+                await self._announce(client, topic, notice)
+                self._announced.add(topic)
+            await self._publish(client, topic, msgspec.json.encode(told))
         except AwayError:
             self._hung_up[topic] += 1
             if self._hung_up[topic] < _TRIES:
@@ -170,17 +176,6 @@ class MqttTarget(Target):
             del self._hung_up[topic]
             raise RefusedError("the broker hangs up on it") from None
         del self._hung_up[topic]
-
-    async def _state(self, client: aiomqtt.Client, message: Message) -> None:
-        notice = message.notice
-        topic = topic_of(self._prefix, notice)
-        denied = notice.status == "denied"
-        if self._discovery and not denied and topic not in self._announced:
-            await self._announce(client, topic, notice)
-            self._announced.add(topic)
-        state = "OFF" if notice.status == "resolved" else "ON"
-        told = body(message) if denied else {"state": state, **body(message)}
-        await self._publish(client, topic, msgspec.json.encode(told))
 
     async def _announce(self, client: aiomqtt.Client, topic: str, notice: Notice) -> None:
         """Tell Home Assistant of a sensor."""
@@ -216,10 +211,8 @@ class MqttTarget(Target):
     async def _part(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            try:
+            with suppress(aiomqtt.MqttError, OSError):
                 await client.__aexit__(None, None, None)
-            except (aiomqtt.MqttError, OSError):
-                return
 
 
 TARGET: Final = MqttTarget

@@ -101,10 +101,10 @@ class _Notifier:
 
     async def _follow(self, reader: Reader) -> None:
         while True:
-            for window, before in await reader.read():
-                self._take(window, before=before)
+            for window in await reader.read():
+                self._take(window)
 
-    def _take(self, window: Window, *, before: bool) -> None:
+    def _take(self, window: Window) -> None:
         alarm = window.decision.alarm
         if not window.whole:
             self.log.warning(Line.INCOMPLETE)
@@ -114,7 +114,7 @@ class _Notifier:
             Message(notice, window.published_ms, ends_ms(notice, window.published_ms))
             for notice in notices
         ]
-        if before:
+        if window.known:
             for sender in self._senders:
                 sender.remember(messages)
             return

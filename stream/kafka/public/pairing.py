@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from stream.decisions.lifecycle import step
 
@@ -30,7 +30,7 @@ class Window:
     Args:
         decision: the first copy that was read.
         published_ms: when it left.
-        place: of the decision: partition and offset.
+        known: whether it was delivered before.
         alarms: each once.
         whole: whether these are all that the decision counts.
         safe: by partition, the offset below which everything came out with this window or before.
@@ -38,7 +38,7 @@ class Window:
 
     decision: DecisionRecord
     published_ms: int
-    place: tuple[Hashable, int]
+    known: bool = False
     alarms: tuple[AlarmRecord, ...] = ()
     whole: bool = True
     safe: dict[Hashable, int] = field(default_factory=dict)
@@ -60,58 +60,61 @@ class Window:
         )
 
 
-class _Key(NamedTuple):
-    """What a decision and its alarms have in common."""
+@dataclass(eq=False)
+class _Pending:
+    """What was read of a window that has not come out yet.
 
-    alarm: str
-    ledger: str
-    sequence: int
+    Args:
+        start: of the window.
+        window: its decision, once that was read.
+        alarms: by their id.
+        first: by partition, the offset of the first of its records there.
+    """
 
-    @classmethod
-    def of(cls, record: AlarmRecord | DecisionRecord) -> _Key:
-        return cls(record.alarm, record.ledger, record.sequence)
+    start: str
+    window: Window | None = None
+    alarms: dict[str, AlarmRecord] = field(default_factory=dict)
+    first: dict[Hashable, int] = field(default_factory=dict)
 
 
 class Pairing:
     """What was read and has not come out yet."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[Window]] = defaultdict(deque)
-        self._alarms: dict[str, dict[_Key, dict[str, AlarmRecord]]] = defaultdict(dict)
-        self._held: dict[Hashable, dict[int, _Key]] = defaultdict(dict)
+        self._pending: dict[str, dict[tuple[str, int], _Pending]] = defaultdict(dict)
+        self._decided: dict[str, deque[Window]] = defaultdict(deque)
         self._next: dict[Hashable, int] = {}
-        self._last: dict[str, _Key] = {}
+        self._last: dict[str, tuple[str, int]] = {}
 
-    def decision(
-        self, partition: Hashable, offset: int, published_ms: int, record: DecisionRecord
-    ) -> None:
+    def decision(self, partition: Hashable, offset: int, read: Window) -> None:
         """Take a record of the decisions topic, in the order of its partition."""
-        queue = self._waiting[record.alarm]
-        known = any(_Key.of(each.decision) == _Key.of(record) for each in queue)
-        if self._is_new(partition, offset, record) and not known:
-            queue.append(Window(record, published_ms, (partition, offset)))
+        pending = self._passed(partition, offset, read.decision)
+        if pending is not None and pending.window is None:
+            pending.window = read
+            self._decided[read.decision.alarm].append(read)
 
     def alarm(self, partition: Hashable, offset: int, record: AlarmRecord) -> None:
         """Take a record of the alarms topic, in the order of its partition."""
-        if self._is_new(partition, offset, record):
-            alarms = self._alarms[record.alarm].setdefault(_Key.of(record), {})
-            alarms[record.alarm_id] = record
+        pending = self._passed(partition, offset, record)
+        if pending is not None:
+            pending.alarms[record.alarm_id] = record
 
-    def _is_new(
+    def _passed(
         self, partition: Hashable, offset: int, record: AlarmRecord | DecisionRecord
-    ) -> bool:
-        """Pass a record; one whose window has not come out yet is held."""
+    ) -> _Pending | None:
+        """Pass a record; return its window, ``None`` where that has come out."""
         self._next[partition] = offset + 1
-        key, last = _Key.of(record), self._last.get(record.alarm)
-        if last is not None and last.ledger == key.ledger and key.sequence <= last.sequence:
-            return False
-        self._held[partition][offset] = key
-        return True
+        key, last = (record.ledger, record.sequence), self._last.get(record.alarm)
+        if last is not None and last[0] == key[0] and key <= last:
+            return None
+        pending = self._pending[record.alarm].setdefault(key, _Pending(record.window_start))
+        pending.first.setdefault(partition, offset)
+        return pending
 
     @property
     def blocked(self) -> bool:
         """Whether a decision waits for its alarms though a later one of its alarm is there."""
-        return any(len(queue) > 1 for queue in self._waiting.values())
+        return any(len(queue) > 1 for queue in self._decided.values())
 
     def windows(self, *, give_up: bool = False) -> Iterator[Window]:
         """Yield what is whole.
@@ -120,33 +123,28 @@ class Pairing:
             give_up: both topics were read to where they ended after the last decision was read:
                 what is missing of a decision that has a later one behind it will not come.
         """
-        for alarm, queue in self._waiting.items():
+        for alarm, queue in self._decided.items():
             while queue:
-                decision = queue[0].decision
-                alarms = self._alarms[alarm].get(_Key.of(decision), {})
+                decision, pending = queue[0].decision, self._pending[alarm]
+                key = decision.ledger, decision.sequence
+                alarms = tuple(pending[key].alarms.values())
                 whole = len(alarms) >= decision.alarms
                 if not whole and not (give_up and len(queue) > 1):
                     break
+                self._last[alarm] = key
+                # With it go alarms before it whose decision is not kept any more.
+                self._pending[alarm] = {
+                    other: each
+                    for other, each in pending.items()
+                    if other != key and (each.window or each.start > decision.window_start)
+                }
                 window = queue.popleft()
-                self._let_go(decision)
-                found = tuple(alarms.values())
-                yield replace(window, alarms=found, whole=whole, safe=self._safe())
-
-    def _let_go(self, decision: DecisionRecord) -> None:
-        """Forget what has come out, and alarms before it whose decision is not kept any more."""
-        key, kept = _Key.of(decision), self._alarms[decision.alarm]
-        self._last[decision.alarm] = key
-        waiting = {_Key.of(each.decision) for each in self._waiting[decision.alarm]}
-        gone = {key}
-        for other, alarms in kept.items():
-            first = next(iter(alarms.values()))
-            if other not in waiting and first.window_start <= decision.window_start:
-                gone.add(other)
-        for other in gone:
-            kept.pop(other, None)
-        for held in self._held.values():
-            for offset in [at for at, owner in held.items() if owner in gone]:
-                del held[offset]
+                yield replace(window, alarms=alarms, whole=whole, safe=self._safe())
 
     def _safe(self) -> dict[Hashable, int]:
-        return {place: min(self._held[place], default=end) for place, end in self._next.items()}
+        safe = self._next.copy()
+        for windows in self._pending.values():
+            for pending in windows.values():
+                for partition, offset in pending.first.items():
+                    safe[partition] = min(safe[partition], offset)
+        return safe

@@ -25,7 +25,7 @@ from accountant.errors import DependencyError
 from stream.decisions.records import decode_alarm, decode_decision
 from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.headers import tolerate_headers
-from stream.kafka.public.pairing import Pairing
+from stream.kafka.public.pairing import Pairing, Window
 from stream.kafka.reach import require_kafka_there
 from stream.kafka.tasks import now_ms
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from stream.kafka.connectivity import Connectivity
-    from stream.kafka.public.pairing import Window
     from stream.model.alarms import KafkaSettings
 
 __all__ = ["Position", "Reader", "delivered_to", "run_on"]
@@ -163,8 +162,8 @@ class Reader:
         # Said at once: who is killed before the first window goes on from here, not from later.
         await self.commit(self._committed)
 
-    async def read(self) -> list[tuple[Window, bool]]:
-        """Return the windows that are whole now, and of each whether it was delivered before.
+    async def read(self) -> list[Window]:
+        """Return the windows that are whole now.
 
         Raises:
             DataError: a record is not an alarm, or a decision, of this version.
@@ -172,20 +171,17 @@ class Reader:
         batches = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_RECORDS)
         for place, records in batches.items():
             for record in records:
-                value = record.value or b""
+                value, offset = record.value or b"", record.offset
                 if place in self._alarms:
-                    self._pairing.alarm(place, record.offset, decode_alarm(value))
+                    self._pairing.alarm(place, offset, decode_alarm(value))
                 else:
-                    decision = decode_decision(value)
-                    self._pairing.decision(place, record.offset, record.timestamp, decision)
-        if not batches:
-            await self._look()
-        give_up = not batches and self._pairing.blocked and await self._at_ends()
-        found = []
-        for window in self._pairing.windows(give_up=give_up):
-            place, offset = window.place
-            found.append((window, offset < self._committed.get(place, 0)))
-        return found
+                    known = offset < self._committed[place]
+                    read = Window(decode_decision(value), record.timestamp, known)
+                    self._pairing.decision(place, offset, read)
+        give_up = False
+        if not batches and (self._pairing.blocked or time.monotonic() >= self._look_at_s):
+            give_up = await self._at_ends()
+        return list(self._pairing.windows(give_up=give_up))
 
     async def commit(self, offsets: Mapping[Any, int]) -> bool:
         """Say how far was delivered, and tell whether Kafka heard; who has no group says nothing.
@@ -232,24 +228,19 @@ class Reader:
             ) from error
         return int(record.timestamp)
 
-    async def _look(self) -> None:
-        """Ask Kafka something every few seconds: a client that waits does not say for what."""
-        if time.monotonic() < self._look_at_s:
-            return
+    async def _at_ends(self) -> bool:
+        """Tell whether all alarms were read that are there now.
+
+        Asked every few seconds at least: a client that waits does not say for what.
+        """
+        self._look_at_s = time.monotonic() + _LOOK_S
         try:
             async with asyncio.timeout(_LOOK_S):
-                await self._consumer.end_offsets(self._alarms)
+                ends = await self._consumer.end_offsets(self._alarms)
+            self.connectivity.found()
+            return await self._is_at(ends)
         except KAFKA_AWAY as error:
             self.connectivity.missed(error)
-        else:
-            self.connectivity.found()
-        self._look_at_s = time.monotonic() + _LOOK_S
-
-    async def _at_ends(self) -> bool:
-        """Tell whether all alarms were read that are there now."""
-        try:
-            return await self._is_at(await self._consumer.end_offsets(self._alarms))
-        except KAFKA_AWAY:
             return False
 
     async def _is_at(self, ends: Mapping[TopicPartition, int]) -> bool:

@@ -93,8 +93,9 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
         runtime: what matters of it; ``rung`` takes the bells.
     """
     rung: list[str] = runtime.pop("rung", [])
-    silent = dict.fromkeys(("appended", "held", "lag", "shared_out"), lambda *_: None)
-    runtime["metrics"] = SimpleNamespace(**{**silent, **runtime.get("metrics", {})})
+    silent = dict.fromkeys(("told", "shared_out"), lambda *_: None)
+    partitions = SimpleNamespace(**{**silent, **runtime.pop("partitions", {})})
+    runtime["metrics"] = SimpleNamespace(partitions=partitions, appended=lambda *_: None)
     alarms = SimpleNamespace(feeds={}, by_name={}, kafka=object(), file="")
     counts = SimpleNamespace(put_places=lambda *_: None)
     ledger = SimpleNamespace(counts=counts, growths=GROWTHS)
@@ -128,9 +129,9 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
     """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
     monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
     shared_out: list[bool] = []
-    metrics = {"shared_out": lambda: shared_out.append(rebalanced)}
+    told = {"shared_out": lambda: shared_out.append(rebalanced)}
     reader: Any = _Reader(None)
-    reading = _reading(reader, metrics=metrics)
+    reading = _reading(reader, partitions=told)
     consumer = _Consumer()
     listener = reading._listener
     loop = asyncio.get_running_loop()
@@ -171,7 +172,7 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     told: list[str] = []
     reading_on = asyncio.Event()
 
-    def hold(_feed: str, _number: int, why: str, _offset: int) -> None:
+    def hold(_feed: str, _number: int, why: str, _offset: int, _lag: int) -> None:
         told.append(why)
         if told[0] != why:
             reading_on.set()
@@ -191,7 +192,7 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     loop = asyncio.get_running_loop()
     reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
     reader.newest_append_ms = 0
-    reading = _reading(reader, 7, metrics={"held": hold})
+    reading = _reading(reader, 7, partitions={"told": hold})
     consumer.records = [Damage(7, "CorruptRecordException")]
     await _until(reading._loop(consumer, None, lookout), read, reading_on)
     assert not consumer.paused

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from prometheus_client import CollectorRegistry
 
 from accountant.errors import ArgumentError, ClockError, TocsinError
-from accountant.ledger.journal import START, Happened
+from accountant.ledger.journal import CLOCK_SET, START, Happened
 from stream.config.sql.nodes import SqlProblem
-from stream.metrics.journal import KINDS, JournalFamilies, kind_of
-from tests.support.measured import lines_of
+from stream.metrics.journal import KINDS, kind_of
+from tests.support.measured import fresh_metrics, lines_of
+
+if TYPE_CHECKING:
+    from stream.metrics.registries import Metrics
 
 STARTS, REFUSED = "tocsin_starts_total", 'tocsin_refused_timestamp_seconds{kind="%s"}'
 
 
-def _shown(families: JournalFamilies) -> set[str]:
-    registry = CollectorRegistry()
-    registry.register(families)
-    return lines_of(registry)
+def _shown(metrics: Metrics) -> set[str]:
+    lines = lines_of(metrics.custodian)
+    return {line for line in lines if line.startswith((STARTS, REFUSED.partition("{")[0]))}
 
 
 def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
@@ -29,7 +32,7 @@ def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
     # a SqlProblem is a ConfigError whose place is not known; an ArgumentError is nobody's input
     tree = set(kinds(TocsinError)) - {"SqlProblem", "ArgumentError"}
     assert sorted(KINDS) == sorted({*tree, "unexpected"})
-    assert _shown(JournalFamilies()) == {
+    assert _shown(fresh_metrics()) == {
         *(f"{REFUSED % kind} 0.0" for kind in KINDS),
         f"{STARTS} 0.0",
     }
@@ -37,9 +40,11 @@ def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
 
 def test_a_journal_is_shown_as_it_stands() -> None:
     """Totals of the ledger, whichever worker they are of, and when each kind was last seen."""
-    families = JournalFamilies()
-    families.show({START: Happened(3, 1_000), "ClockError": Happened(2, 61_500)})
-    assert _shown(families) >= {f"{STARTS} 3.0", f"{REFUSED % 'ClockError'} 61.5"}
+    metrics = fresh_metrics()
+    for starts in (2, 3, 3):
+        happened = {START: Happened(starts, 1_000), CLOCK_SET: Happened(1, 1)}
+        metrics.journal({**happened, "ClockError": Happened(2, 61_500)})
+    assert _shown(metrics) >= {f"{STARTS} 3.0", f"{REFUSED % 'ClockError'} 61.5"}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client import CollectorRegistry
 
+from accountant.records import Stand
 from stream.metrics.partitions import SILENT_S, STATES, STILL_S, PartitionFamilies
 
 
@@ -40,76 +41,57 @@ def _shown(families: PartitionFamilies, partition: int = 0) -> Shown:
 
 
 def test_a_lag_is_the_last_one_told(families: PartitionFamilies) -> None:
-    """Each partition has its own; with nothing said of its state, the lag says it."""
-    families.lag("badges", 0, 12)
-    families.lag("badges", 10, 0)
-    families.lag("badges", 0, 5)
+    """Each partition has its own."""
+    families.told("badges", 0, Stand.READING, 5, 12)
+    families.told("badges", 10, Stand.END, 9)
+    families.told("badges", 0, Stand.READING, 12, 5)
     assert (_shown(families), _shown(families, 10)) == ((5, {"reading"}), (0, {"end"}))
 
 
-@pytest.mark.parametrize("why", STATES)
-def test_one_state_is_current(families: PartitionFamilies, why: str) -> None:
-    """The state told last, whatever the lag, and before there is any."""
-    families.held("badges", 0, "reading")
-    families.held("badges", 0, why)
-    assert _shown(families) == (None, {why})
-    families.lag("badges", 0, 3)
-    assert _shown(families)[1] == {why}
-    assert families.moving() == (why in {"reading", "end"})
+@pytest.mark.parametrize("stand", STATES)
+def test_one_state_is_current(families: PartitionFamilies, stand: Stand) -> None:
+    """The state told last, whatever the lag; out of reach no lag is known."""
+    families.told("badges", 0, Stand.READING, 5, 2)
+    families.told("badges", 0, stand, 5, 3)
+    assert _shown(families) == (None if stand is Stand.UNREACHABLE else 3, {stand.value})
+    assert families.moving() == (stand in {Stand.READING, Stand.END})
 
 
 def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: SimpleNamespace) -> None:
     """A worker that does not look any more, as when Kafka is frozen, does not know."""
-    families.lag("badges", 0, 12)
-    families.held("badges", 0, "reading")
+    families.told("badges", 0, Stand.READING, 5, 12)
     clock.now_s += SILENT_S
     assert (_shown(families), families.moving()) == ((12, {"reading"}), True)
     clock.now_s += 1
     assert (_shown(families), families.moving()) == ((None, {"unreachable"}), False)
-    families.lag("badges", 0, 0)
+    families.told("badges", 0, Stand.READING, 17)
     assert (_shown(families), families.moving()) == ((0, {"reading"}), True)
-
-
-def test_a_state_keeps_no_old_lag_alive(
-    families: PartitionFamilies, clock: SimpleNamespace
-) -> None:
-    """A worker may go on saying that a partition is out of reach: its lag is not known then."""
-    families.lag("badges", 0, 12)
-    for _ in range(4):
-        clock.now_s += SILENT_S / 2
-        families.held("badges", 0, "unreachable")
-    assert _shown(families) == (None, {"unreachable"})
 
 
 def test_reading_without_getting_on_is_not_moving(
     families: PartitionFamilies, clock: SimpleNamespace
 ) -> None:
     """A worker that says it reads must move within a minute; at its end it may stand for ever."""
-    for why, offset in (("end", 5), ("reading", 5), ("reading", 5), ("reading", 6), ("end", 6)):
+    reading, end = Stand.READING, Stand.END
+    for stand, offset in ((end, 5), (reading, 5), (reading, 5), (reading, 6), (end, 6)):
         for _ in range(2):
             clock.now_s += SILENT_S / 2
-            families.held("badges", 0, why, offset)
+            families.told("badges", 0, stand, offset)
         assert families.moving()
     for _ in range(5):
-        families.held("badges", 0, "reading", 6)
+        families.told("badges", 0, reading, 6, 1)
         clock.now_s += SILENT_S / 2
     assert STILL_S == 4 * SILENT_S / 2
-    assert (_shown(families), families.moving()) == ((None, {"reading"}), False)
-    families.held("badges", 0, "reading", 7)
+    assert (_shown(families), families.moving()) == ((1, {"reading"}), False)
+    families.told("badges", 0, reading, 7)
     assert families.moving()
 
 
 def test_a_lost_partition_has_no_series(families: PartitionFamilies) -> None:
     """What another worker reads is its to tell; leaving twice is leaving."""
-    families.held("badges", 0, "corrupt")
-    families.lag("badges", 1, 4)
+    families.told("badges", 0, Stand.CORRUPT, 5)
+    families.told("badges", 1, Stand.READING, 5, 4)
     for _ in range(2):
         families.unassigned("badges", 0)
     assert _shown(families) == (None, set())
     assert (_shown(families, 1)[0], families.moving()) == (4, True)
-
-
-def test_a_word_that_is_no_state_is_refused(families: PartitionFamilies) -> None:
-    """A state without a series would be seen by no alert."""
-    with pytest.raises(ValueError, match="one of reading, end, "):
-        families.held("badges", 0, "asleep")

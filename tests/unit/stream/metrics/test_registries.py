@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 
 from accountant.ledger.journal import START, Happened
 from accountant.loss.gaussian import Gaussian
+from accountant.records import Stand
 from stream.events.columns import Drop
 from stream.metrics.journal import KINDS
-from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS
+from stream.metrics.partitions import PartitionFamilies
+from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS, Readiness
 from stream.metrics.registries import Metrics
 from stream.model.reasons import DENIALS, DROPS
 from stream.windows.calendars import FixedCalendar
@@ -59,8 +62,8 @@ def _run(
     """Go through one input's private life, then publish the same decisions as every other."""
     for count in reads:
         metrics.events_read("badges", count)
-        metrics.lag("badges", count % 4, count)
-        metrics.held("badges", count % 4, "reading" if count else "end")
+        stand = Stand.READING if count else Stand.END
+        metrics.partitions.told("badges", count % 4, stand, count, count)
     metrics.events_dropped("badges", drops)
     metrics.ledger(ledger_status(spent=len(reads) * MICRO))
     metrics.realised(GroupLosses(crowd=[len(reads), sum(reads) + 1, 0], quiet=[len(drops)] * 3))
@@ -122,7 +125,7 @@ class _Places(Metrics):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.public.register(self._custodian.partitions)
+        self.public.register(self.partitions)
 
 
 class _Exact(Metrics):
@@ -153,12 +156,12 @@ class _LateSeries(Metrics):
 
 
 class _Behind(Metrics):
-    """Broken twin: Kafka is said to answer once little is left to be read."""
+    """Broken twin: Kafka is said to answer once few events were read."""
 
-    def lag(self, feed: str, partition: int, records: int) -> None:
-        super().lag(feed, partition, records)
-        if records < 4:
-            self.answered(KAFKA)
+    def events_read(self, feed: str, count: int) -> None:
+        super().events_read(feed, count)
+        if count < 4:
+            self.readiness.answered(KAFKA)
 
 
 @pytest.mark.parametrize("twin", [_Leaky, _Places, _Exact, _LateSeries, _Behind])
@@ -172,13 +175,12 @@ _PRIVATE_CALLS: dict[str, tuple[Any, ...]] = {
     "events_read": ("badges", 5),
     "events_dropped": ("badges", {"late": 1}),
     "people_counted": (decided().key, 3, 1),
-    "lag": ("badges", 0, 7),
-    "held": ("badges", 0, "transaction"),
-    "shared_out": (),
+    "partitions.told": ("badges", 0, Stand.TRANSACTION, 5),
+    "partitions.shared_out": (),
+    "readiness.answered": (KAFKA,),
     "ledger": (ledger_status(spent=5),),
     "realised": (GroupLosses(),),
     "appended": ("badges", 1_000),
-    "answered": (KAFKA,),
     "stopping": (),
     "journal": ({"start": Happened(1, 1_000)},),
 }
@@ -189,15 +191,23 @@ def test_only_published_moves_public_series(name: str) -> None:
     """Every other public method moves the custodian's page and leaves the public one alone."""
     metrics = fresh_metrics()
     public, custodian = page_text(metrics.public), page_text(metrics.custodian)
-    getattr(metrics, name)(*_PRIVATE_CALLS[name])
+    attrgetter(name)(metrics)(*_PRIVATE_CALLS[name])
     assert page_text(metrics.public) == public
     assert page_text(metrics.custodian) != custodian
 
 
 def test_every_method_is_known_to_the_test_above() -> None:
     """A new method must be put on one side or the other."""
-    methods = {name for name in vars(Metrics) if not name.startswith("_")}
-    assert methods == {*_PRIVATE_CALLS, "unassigned", "published"}
+    parts = {"": Metrics, "partitions.": PartitionFamilies, "readiness.": Readiness}
+    methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind)}
+    readers = {f"partitions.{name}" for name in ("collect", "moving")}
+    readers |= {f"readiness.{name}" for name in ("holds", "failing")}
+    assert {name for name in methods if "_" not in {name[0], name.partition(".")[2][:1]}} == {
+        *_PRIVATE_CALLS,
+        *readers,
+        "partitions.unassigned",
+        "published",
+    }
 
 
 def test_every_public_series_exists_from_the_start() -> None:
@@ -317,20 +327,20 @@ def test_a_worker_is_ready_while_all_that_it_needs_answers() -> None:
         return found
 
     assert failing() == [KAFKA, LEDGER, PARTITIONS]
-    metrics.answered(KAFKA)
+    metrics.readiness.answered(KAFKA)
     metrics.ledger(ledger_status())
     assert failing() == [PARTITIONS]  # what is sent now may lie before where it reads
-    metrics.shared_out()
+    metrics.partitions.shared_out()
     assert failing() == []
-    for place, why, missing in (
-        (0, "reading", []),
-        (0, "corrupt", [PARTITIONS]),
-        (0, "end", []),
-        (1, "transaction", [PARTITIONS]),
+    for place, stand, missing in (
+        (0, Stand.READING, []),
+        (0, Stand.CORRUPT, [PARTITIONS]),
+        (0, Stand.END, []),
+        (1, Stand.TRANSACTION, [PARTITIONS]),
     ):
-        metrics.held("badges", place, why)
+        metrics.partitions.told("badges", place, stand, 5)
         assert failing() == missing
-    metrics.unassigned("badges", 1)
+    metrics.partitions.unassigned("badges", 1)
     assert failing() == []
     now_s[0] = FRESH_S + 1
-    assert failing() == list(CHECKS)
+    assert failing() == [KAFKA, LEDGER, PARTITIONS]

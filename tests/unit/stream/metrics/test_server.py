@@ -12,7 +12,8 @@ import pytest
 from prometheus_client import generate_latest
 
 from accountant.errors import ConfigError
-from stream.metrics import server
+from accountant.records import Stand
+from stream.metrics import pages
 from stream.metrics.readiness import KAFKA, LEDGER
 from stream.metrics.server import serve
 from tests.support.measured import addresses, fresh_metrics
@@ -64,11 +65,11 @@ def test_probes_answer_in_fixed_words() -> None:
     metrics = fresh_metrics()
     steps: list[tuple[Callable[[], object], str]] = [
         (lambda: None, "kafka, ledger, partitions"),
-        (lambda: metrics.answered(LEDGER), "kafka, partitions"),
-        (lambda: metrics.answered(KAFKA), "partitions"),
-        (metrics.shared_out, ""),
-        (lambda: metrics.lag("badges", 0, 12_345), ""),
-        (lambda: metrics.held("badges", 0, "transaction"), "partitions"),
+        (lambda: metrics.readiness.answered(LEDGER), "kafka, partitions"),
+        (lambda: metrics.readiness.answered(KAFKA), "partitions"),
+        (metrics.partitions.shared_out, ""),
+        (lambda: metrics.partitions.told("badges", 0, Stand.READING, 5, 12_345), ""),
+        (lambda: metrics.partitions.told("badges", 0, Stand.TRANSACTION, 5), "partitions"),
     ]
     with serve(metrics, addresses()) as at:
         for step, missing in steps:
@@ -144,7 +145,7 @@ def test_of_a_name_for_several_workers_one_address_is_this_ones(
         (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0))
         for host in ("192.0.2.1", "127.0.0.1")
     ]
-    monkeypatch.setattr(server, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(pages, "getaddrinfo", lambda *_, **__: found)
     with serve(fresh_metrics(), addresses(public_address=("workers", 0))) as at:
         assert _get(at.public)[0] == 200
     del found[1]

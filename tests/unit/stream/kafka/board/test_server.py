@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from accountant.errors import ConfigError
-from stream.kafka.board import server
 from stream.kafka.board.server import Screen, serving
+from stream.metrics import pages
 from stream.model.boards import Board
 from tests.support.tree import ROOT
 
@@ -27,11 +27,9 @@ ALWAYS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 async def served(token: str = "") -> AsyncIterator[tuple[Screen, aiohttp.ClientSession]]:
     """Serve a screen on a free port; paths are asked for through the session."""
     screen = Screen()
-    async with (
-        serving(screen, Board(("127.0.0.1", 0), token)) as address,
-        aiohttp.ClientSession(address) as session,
-    ):
-        yield screen, session
+    with serving(screen, Board(("127.0.0.1", 0), token)) as address:
+        async with aiohttp.ClientSession(address) as session:
+            yield screen, session
 
 
 async def told(session: aiohttp.ClientSession, path: str, **more: Any) -> tuple[int, str]:
@@ -132,7 +130,7 @@ async def test_a_token_is_asked_for_everywhere_but_by_probes(given: str, status:
 
 async def test_a_reader_that_does_not_read_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connection ends, whatever is left to send."""
-    monkeypatch.setattr(server, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(pages, "_LIFETIME_S", 0.2)
     async with served() as (screen, session):
         screen.show("x" * 40_000_000, "page", ())
         reader, deaf = await asyncio.open_connection(*_place(session))
@@ -152,6 +150,8 @@ def _place(session: aiohttp.ClientSession) -> tuple[str, int]:
 async def test_a_port_that_is_taken_is_bad_input() -> None:
     """With what to write instead."""
     async with served() as (screen, session):
-        with pytest.raises(ConfigError, match=r"board\.listen cannot listen on"):
-            async with serving(screen, Board(_place(session))):
-                raise AssertionError
+        with (
+            pytest.raises(ConfigError, match=r"board\.listen cannot listen on"),
+            serving(screen, Board(_place(session))),
+        ):
+            raise AssertionError

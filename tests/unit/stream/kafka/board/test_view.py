@@ -12,7 +12,8 @@ import pytest
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import Contribution, PrivacyUnit
-from stream.kafka.board.view import _REASONS, MOST_LISTED
+from stream.kafka.board.standing import Kind, Seen
+from stream.kafka.board.view import _REASONS, MOST_LISTED, SHAPES, WIDTH, promise, row_of, words
 from stream.model.alarms import Budget
 from stream.model.boards import Board
 from stream.model.feeds import Domain
@@ -26,6 +27,8 @@ from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from stream.kafka.board.standing import Group
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -118,25 +121,30 @@ def test_denials_are_told_apart_from_silence_in_words() -> None:
     scene.hour(3, unanswered=2)
     lost = decision_of(4, alarms=[alarm_of(4, {})])
     scene.standings.take(window_of(lost, whole=False))
-    (crowd,) = scene.view().alarms
-    assert crowd.counts == (
-        "2 windows with an alarm",
-        "1 without an alarm",
-        "1 denied, without any answer",
-        "1 no alarm, but not answered in full",
-    )
-    assert [(kind, words.partition(" (")[0]) for _, kind, words in crowd.windows] == [
-        ("fired", "fired: 1 more; not all were answered: incomplete_records"),
-        ("unsure", "not all were answered: unanswered"),
-        ("denied", "denied: budget"),
-        ("not-fired", "did not fire"),
-        ("fired", "fired: lab"),
+    said = told_by(scene)
+    assert (
+        "2 windows with an alarm; 1 without an alarm; 1 denied, without any answer;"
+        " 1 no alarm, but not answered in full."
+    ) in said
+    (crowd,) = scene.alarms()
+    assert [words(window).partition(" (")[0] for window in crowd.standing.seen] == [
+        "fired: lab",
+        "did not fire",
+        "denied: budget",
+        "not all were answered: unanswered",
+        "fired: 1 more; not all were answered: incomplete_records",
     ]
-    assert "(the privacy budget does not hold this window)" in crowd.windows[2][2]
-    assert crowd.rows[1].words == (
-        "fired in 1 of 5 windows; did not fire: 1; denied: 1; not known: 2;"
-        " last fired 1970-01-01 00:00 to 01:00"
-    )
+    assert "1970-01-01 02:00 to 03:00 denied: budget (the privacy budget does not hold" in said
+    assert [each["aria-label"] for each in Page(scene.html()).all("svg") if "role" in each] == [
+        (
+            "fired in 2 of 5 windows; did not fire: 1; denied: 1; not known: 1;"
+            " last fired 1970-01-01 04:00 to 05:00"
+        ),
+        (
+            "fired in 1 of 5 windows; did not fire: 1; denied: 1; not known: 2;"
+            " last fired 1970-01-01 00:00 to 01:00"
+        ),
+    ]
 
 
 def test_every_reason_is_explained() -> None:
@@ -150,7 +158,7 @@ def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
     scene.hour(0, ["attic", "hall", "lab"])
     scene.hour(1, ["hall", "lab"])
     scene.hour(2, ["attic"])
-    (crowd,) = scene.view().alarms
+    (crowd,) = scene.alarms()
     assert [row.name for row in crowd.rows] == ["any", "attic", "hall"]
     assert (crowd.more, [row.fires for row in crowd.rows]) == (1, [True, True, False])
     assert "1 more fired" in told_by(scene)
@@ -168,14 +176,14 @@ def test_groups_without_an_alarm_are_listed_as_configured() -> None:
     assert "Groups without an alarm" not in told_by(scene)
     scene.hour(0, ["hall", "cellar"])
     scene.hour(1, denied=True)
-    (crowd,) = scene.view().alarms
+    (crowd,) = scene.alarms()
     assert (crowd.unfired, crowd.without, crowd.fields) == (("lab", "attic", "<b>"), 3, "room")
     said = told_by(scene)
     assert "Groups without an alarm in these windows: 3" in said
     assert "denied or is not known says nothing of any group. lab attic <b>" in said
     other = Scene(setup_of(groups={"another": ROOMS}))
     other.hour(0, ["hall"])
-    assert other.view().alarms[0].without is None
+    assert other.alarms()[0].without is None
 
 
 def test_groups_of_several_fields_are_their_combinations() -> None:
@@ -184,7 +192,7 @@ def test_groups_of_several_fields_are_their_combinations() -> None:
     scene = Scene(setup_of(groups={"crowd": domain}))
     ring = alarm_of(0, {"room": "lab", "floor": "2"})
     scene.standings.take(window_of(decision_of(0, alarms=[ring]), [ring]))
-    (crowd,) = scene.view().alarms
+    (crowd,) = scene.alarms()
     assert (crowd.unfired, crowd.without) == (("1, lab", "1, hall", "2, hall"), 3)
 
 
@@ -197,11 +205,11 @@ def test_no_group_is_listed_where_not_all_alarms_are_known() -> None:
     crowded = Scene(setup_of(groups={"crowd": many}))
     crowded.hour(0, [str(number) for number in range(300)])
     for scene in (gone, crowded):
-        assert scene.view().alarms[0].without is None
+        assert scene.alarms()[0].without is None
         assert "Groups without an alarm" not in told_by(scene)
     calm = Scene(setup_of(groups={"crowd": many}))
     calm.hour(0, ["0"])
-    (crowd,) = calm.view().alarms
+    (crowd,) = calm.alarms()
     assert (len(crowd.unfired), crowd.unfired[0], crowd.without) == (MOST_LISTED, "1", 599)
     assert f"{599 - MOST_LISTED} more are not listed." in told_by(calm)
 
@@ -211,7 +219,7 @@ def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm() -> None
     scene = Scene(setup_of(board=Board(windows=1), groups={"crowd": ROOMS}))
     scene.step(0, ["lab"])
     scene.step(1)
-    (crowd,) = scene.view().alarms
+    (crowd,) = scene.alarms()
     assert (crowd.unfired, crowd.without) == (("hall", "attic", "<b>"), 3)
 
 
@@ -264,7 +272,7 @@ def test_the_promise_is_what_the_configuration_says(
     """Its terms, as anybody may know them; a Gaussian one has its delta beside it."""
     budget = Budget(unit, Fraction(7, 2), periods, Contribution())
     budget = replace(budget, gaussian=gaussian)
-    terms = dict(Scene(setup_of(budget=budget)).view().promise)
+    terms = dict(promise(budget))
     assert terms["epsilon_max"] == "3.5"
     assert terms["unit"] == f"{unit.value}{said}"
     assert terms["period"].startswith(lasts)
@@ -273,6 +281,44 @@ def test_the_promise_is_what_the_configuration_says(
     assert f"e^3.5 times{doubt}" in terms["promise"]
     assert ("but for" in terms["promise"]) is bool(doubt)
     assert "does not say what the budget is" in told_by(Scene())
+
+
+LAB: Group = (("room", "lab"),)
+HALL: Group = (("room", "hall"),)
+NOBODY: frozenset[Group] = frozenset()
+WINDOWS = (
+    Seen(0, 1, Kind.NOT_FIRED, "", frozenset([LAB]), NOBODY, 1, 0),
+    Seen(1, 2, Kind.NOT_FIRED, "", NOBODY, NOBODY, 0, 0),
+    Seen(2, 3, Kind.DENIED, "budget", NOBODY, NOBODY, 0, 0),
+    Seen(3, 4, Kind.UNSURE, "unanswered", frozenset([LAB]), NOBODY, 1, 2),
+    Seen(4, 5, Kind.NOT_FIRED, "", NOBODY, frozenset([LAB]), 0, 0),
+    Seen(5, 6, Kind.DENIED, "budget", NOBODY, frozenset([LAB]), 0, 0),
+)
+
+
+def drawn(kinds: Sequence[Kind]) -> str:
+    """Return a letter a window, by where the paths begin."""
+    found = {}
+    row = row_of("", WINDOWS, kinds, fires=False)
+    for kind, path in row.paths.items():
+        if kind != "lost":
+            found |= {int(x) // WIDTH: kind[0] for x in re.findall(r"M(\d+) ", path)}
+    assert sum(row.counts.values()) == len(WINDOWS)
+    assert row.paths["lost"] == "M30 0v20"
+    return "".join(found.get(place, " ") for place in range(len(WINDOWS)))
+
+
+def test_each_window_is_what_it_was_for_whom_it_is_asked() -> None:
+    """Fired, did not fire, denied, unsure, earlier; the oldest is at the left; none is left out."""
+    assert drawn([each.kind(LAB) for each in WINDOWS]) == "fndfee"
+    assert drawn([each.kind(HALL) for each in WINDOWS]) == "nndund"
+    assert drawn([each.kind_of_any for each in WINDOWS]) == "fndfed"
+
+
+def test_shapes_differ_without_any_colour() -> None:
+    """No two kinds are drawn alike."""
+    assert len(set(SHAPES.values())) == len(SHAPES)
+    assert set(SHAPES) == {"lost", *Kind}
 
 
 STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text(encoding="utf-8")

@@ -1,217 +1,221 @@
-"""The buffer's file: what was appended is found after a crash at any byte, and nothing else."""
+"""The buffer's file: what was appended is found by the next process, and nothing else."""
 
 from __future__ import annotations
 
-import errno
-import os
-import zlib
-from typing import TYPE_CHECKING
-from unittest.mock import Mock
+import asyncio
+import io
+import sqlite3
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from accountant.errors import DataError, DependencyError
 from stream.kafka.mqtt import buffer as buffers
-from stream.kafka.mqtt.buffer import HEAD_BYTES, Buffer
+from stream.kafka.mqtt.buffer import Buffer
+from stream.logs.lines import Line, Log
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-MOST = 10_000
-BODIES = [b"one", b"", b"three" * 9, b"\0" * 20, b"five"]
-FIRST = 20
-ENDS = [FIRST + sum(HEAD_BYTES + len(body) for body in BODIES[:many]) for many in range(6)]
+    from stream.kafka.mqtt.buffer import Record
+
+MIB = 1 << 20
+RECORDS: list[Record] = [(b"a", b"one"), (b"", b""), (b"\0b", b"\xff" * 9_000), (b"a", b"four")]
 
 
-def found(path: Path) -> list[bytes]:
+def opened(
+    path: Path, most: int = MIB, client: str = "", said: io.StringIO | None = None
+) -> Buffer:
+    """Open a buffer."""
+    return Buffer(path, most, client, Log(said or io.StringIO()))
+
+
+async def found(path: Path) -> list[Record]:
     """Return what a new process finds."""
-    with Buffer(path, MOST) as opened:
-        return opened.next(100)
+    with opened(path) as buffer:
+        return await buffer.next(100) if buffer.waiting else []
 
 
-def written(path: Path) -> bytes:
-    """Write all bodies, and return the file."""
-    with Buffer(path, MOST) as opened:
-        for body in BODIES:
-            opened.append([body])
-    return path.read_bytes()
-
-
-def test_a_crash_at_any_byte_loses_the_torn_record_alone(tmp_path: Path) -> None:
-    """The file ends where the crash was: all whole records are found, and it can be used."""
+async def test_what_was_not_delivered_is_found_again(tmp_path: Path) -> None:
+    """In order, from where the last process stopped; and nothing once all of it was delivered."""
     path = tmp_path / "buffer"
-    content = written(path)
-    for at in range(len(content) + 1):
-        path.write_bytes(content[:at])
-        whole = sum(end <= at for end in ENDS[1:])
-        with Buffer(path, MOST) as opened:
-            assert opened.next(100) == BODIES[:whole], at
-            assert opened.torn == (at > ENDS[whole])
-            opened.append([b"after"])
-        assert found(path) == [*BODIES[:whole], b"after"], at
+    with opened(path) as buffer:
+        await buffer.append(RECORDS[:2])
+        await buffer.append([])
+        await buffer.append(RECORDS[2:])
+        assert await buffer.next(1) == RECORDS[:1]
+        await buffer.delivered(RECORDS[:1])
+        assert await buffer.next(100) == RECORDS[1:]
+    assert await found(path) == RECORDS[1:]
+    with opened(path) as buffer:
+        await buffer.delivered(await buffer.next(100))
+        assert not buffer.waiting
+    assert await found(path) == []
+    with opened(path) as buffer:
+        await buffer.append(RECORDS[:1])
+    assert await found(path) == RECORDS[:1]
 
 
-def test_zeros_after_the_crash_are_no_record(tmp_path: Path) -> None:
-    """File systems that had made room leave zeros."""
+def test_what_was_appended_outlives_a_kill(tmp_path: Path) -> None:
+    """A process that is killed right after it leaves all of it; nobody else reads the file."""
     path = tmp_path / "buffer"
-    content = written(path)
-    for whole, at in enumerate(ENDS):
-        path.write_bytes(content[:at] + bytes(30))
-        assert found(path) == BODIES[:whole]
+    source = f"""
+import asyncio, os, pathlib, signal
+from stream.kafka.mqtt.buffer import Buffer
+buffer = Buffer(pathlib.Path({str(path)!r}), {MIB}, "", None)
+asyncio.run(buffer.append({RECORDS!r}))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", source], cwd=ROOT, check=False)
+    assert asyncio.run(found(path)) == RECORDS
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_checksum_of_the_body_alone_is_seen_to_be_too_little(
+async def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> None:
+    """A full buffer says so, once, and takes again when all of it was delivered."""
+    said, many = io.StringIO(), [(b"key", bytes(50_000))] * 4
+    with opened(tmp_path / "buffer", 300_000, said=said) as buffer:
+        reader = asyncio.create_task(buffer.next(10))
+        await asyncio.sleep(0)
+        assert not reader.done()
+        await buffer.append(many)
+        assert await reader == many
+        for _ in range(5):
+            writer = asyncio.create_task(buffer.append(many))
+            while not buffer.full:  # noqa: ASYNC110  # it sets no event
+                await asyncio.sleep(0.01)
+            await buffer.delivered(many)
+            await writer
+            assert not buffer.full
+            assert await buffer.next(10) == many
+    assert said.getvalue().count(Line.FULL) == 5
+    assert (tmp_path / "buffer").stat().st_size <= 300_000
+
+
+@contextmanager
+def failing(buffer: Buffer, *kinds: str, code: int = sqlite3.SQLITE_FULL) -> Iterator[None]:
+    """Let changes of some kinds fail half way for a while."""
+
+    def change(change: str, rows: Any) -> None:
+        file.executemany(change, rows)
+        if change.startswith(kinds):
+            error = sqlite3.OperationalError("it fails")
+            error.sqlite_errorcode = code
+            raise error
+
+    file = buffer._file
+    disk: Any = MagicMock(wraps=file, executemany=change)
+    disk.__enter__.side_effect, disk.__exit__.side_effect = file.__enter__, file.__exit__
+    buffer._file = disk
+    yield
+    buffer._file = file
+
+
+async def test_a_full_disk_is_waited_for_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broken twin: zeros are then records of nothing."""
-    monkeypatch.setattr(buffers, "_checksum", zlib.crc32)
+    """Who reads goes on meanwhile."""
+    path, said = tmp_path / "buffer", io.StringIO()
+    monkeypatch.setattr(buffers, "_AGAIN_S", 0.01)
+    with opened(path, said=said) as buffer:
+        await buffer.append(RECORDS)
+        with failing(buffer, "INSERT", "UPDATE", "DELETE"):
+            writer = asyncio.create_task(buffer.append(RECORDS[:1]))
+            while not buffer.full:  # noqa: ASYNC110  # it sets no event
+                await asyncio.sleep(0.01)
+            await buffer.keep_session()
+            assert await buffer.next(1) == RECORDS[:1]
+            await buffer.delivered(RECORDS[:1])
+            assert await buffer.next(100) == RECORDS[1:]
+            await buffer.delivered(RECORDS[1:])
+            assert not buffer.waiting
+        await writer
+        assert await buffer.next(100) == RECORDS[:1]
+    assert said.getvalue().count(Line.FULL) == 1
+    assert (await found(path))[-1:] == RECORDS[:1]
+
+
+async def test_records_are_never_numbered_as_those_that_were_delivered(tmp_path: Path) -> None:
+    """Whichever change of a delivery a full disk takes: the next process skips nothing."""
+    for kind in ("UPDATE", "DELETE"):
+        path = tmp_path / kind
+        with opened(path) as buffer:
+            await buffer.append(RECORDS)
+            with failing(buffer, kind):
+                await buffer.delivered(RECORDS)
+        with opened(path) as buffer:
+            await buffer.append([(b"new", kind.encode())])
+            assert await buffer.next(100) == [(b"new", kind.encode())]
+        assert await found(path) == [(b"new", kind.encode())]
+
+
+async def test_a_broken_disk_ends_it(tmp_path: Path) -> None:
+    """Nothing of what was not said to be on the disk is acknowledged."""
     path = tmp_path / "buffer"
-    path.write_bytes(written(path) + bytes(30))
-    assert found(path) != BODIES
+    with (
+        opened(path) as buffer,
+        failing(buffer, "INSERT", code=sqlite3.SQLITE_IOERR),
+        pytest.raises(DependencyError, match=r"cannot be used \(it fails\)"),
+    ):
+        await buffer.append(RECORDS)
+    assert await found(path) == []
 
 
-@pytest.mark.parametrize("bit", range(8))
-def test_a_bit_that_flips_in_the_last_record_is_seen(tmp_path: Path, bit: int) -> None:
-    """In its length, its checksum or its body."""
+async def test_one_process_has_it_at_a_time(tmp_path: Path) -> None:
+    """Two would deliver each other's, and share a session."""
     path = tmp_path / "buffer"
-    content = written(path)
-    for at in range(ENDS[4], ENDS[5]):
-        damaged = bytearray(content)
-        damaged[at] ^= 1 << bit
-        path.write_bytes(damaged)
-        assert found(path) == BODIES[:4]
-
-
-def test_what_follows_a_torn_record_does_not_come_back(tmp_path: Path) -> None:
-    """A new record of the same length stands where the torn one stood; nothing follows it."""
-    path = tmp_path / "buffer"
-    content = bytearray(written(path))
-    content[ENDS[3] - 1] ^= 1
-    path.write_bytes(content)
-    with Buffer(path, MOST) as opened:
-        assert opened.torn
-        same = b"x" * len(BODIES[2])
-        opened.append([same])
-    assert found(path) == [*BODIES[:2], same]
-
-
-def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
-    """A new process finds the rest of it; the file begins anew after the last."""
-    path = tmp_path / "buffer"
-    written(path)
-    with Buffer(path, MOST) as opened:
-        opened.delivered(opened.next(2))
-        assert opened.next(100) == BODIES[2:]
-        assert opened.waiting
-    assert found(path) == BODIES[2:]
-    with Buffer(path, MOST) as opened:
-        opened.delivered(opened.next(100))
-        assert not opened.waiting
-        assert opened.next(100) == []
-        opened.append([b"new"])
-    assert found(path) == [b"new"]
-
-
-def test_the_disk_has_it_before_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written is synced after it, and so is the cut before anything follows it."""
-    with Buffer(tmp_path / "buffer", MOST) as opened:
-        disk = Mock()
-        for name in ("pwrite", "fsync", "ftruncate"):
-            disk.attach_mock(Mock(side_effect=getattr(os, name)), name)
-            monkeypatch.setattr(os, name, getattr(disk, name))
-        opened.append([b"one", b"two"])
-        appended = ["pwrite", "fsync"]
-        assert [name for name, *_ in disk.mock_calls] == appended
-        opened.delivered(opened.next(2))
-        assert [name for name, *_ in disk.mock_calls] == [*appended, "ftruncate", *appended]
-
-
-def test_it_is_full_until_all_was_delivered(tmp_path: Path) -> None:
-    """To the byte."""
-    with Buffer(tmp_path / "buffer", FIRST + 2 * (HEAD_BYTES + 10)) as opened:
-        opened.append([bytes(10)])
-        assert opened.fits([bytes(10)])
-        assert not opened.fits([bytes(11)])
-        assert not opened.fits([b"", bytes(3)])
-        opened.append([bytes(10)])
-        opened.delivered(opened.next(1))
-        assert not opened.fits([b""])
-        opened.delivered(opened.next(1))
-        assert opened.fits([bytes(20)])
-
-
-def test_one_process_has_it_at_a_time(tmp_path: Path) -> None:
-    """Two would write over each other."""
-    path = tmp_path / "buffer"
-    with Buffer(path, MOST), pytest.raises(DependencyError, match="another process"):
-        Buffer(path, MOST)
-    assert found(path) == []
+    for _ in range(2):
+        with opened(path), pytest.raises(DependencyError, match="another process"):
+            opened(path)
+    assert await found(path) == []
 
 
 def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
-    """Nothing of it is cut."""
-    path = tmp_path / "notes"
-    notes = b"my notes, and more of them"
-    path.write_bytes(notes)
-    with pytest.raises(DataError, match="no buffer"):
-        Buffer(path, MOST)
-    assert path.read_bytes() == notes
+    """Also a database, and a buffer of an earlier version."""
+    path, database = tmp_path / "notes", tmp_path / "database"
+    sqlite3.connect(database).executescript("CREATE TABLE notes (line TEXT)").connection.close()
+    for other, content in (
+        (path, b"my notes, and more of them"),
+        (path, b"TOCSINB2" + bytes(12)),
+        (database, database.read_bytes()),
+    ):
+        other.write_bytes(content)
+        with pytest.raises(DataError, match="no buffer"):
+            opened(other)
+        assert other.read_bytes() == content
 
 
 def test_a_file_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     """With what to check."""
-    with pytest.raises(DependencyError, match="cannot be used"):
-        Buffer(tmp_path / "none" / "buffer", MOST)
+    for path in (tmp_path / "none" / "buffer", tmp_path):
+        with pytest.raises(DependencyError, match="cannot be used"):
+            opened(path)
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_disk_that_is_full_takes_nothing_and_a_broken_one_ends_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    """Half of a record was written; what was there stays, and can be delivered meanwhile."""
+async def test_a_session_without_a_name_gets_one_that_nobody_guesses(tmp_path: Path) -> None:
+    """With 128 bits, drawn once; another MQTT source has another."""
+    names = []
+    for name in ("buffer", "buffer", "other"):
+        with opened(tmp_path / name) as buffer:
+            names.append(buffer.client)
+    assert len(names[0]) == len("tocsin-") + 32
+    assert names[0] == names[1] != names[2]
+
+
+async def test_that_the_broker_had_the_session_is_kept(tmp_path: Path) -> None:
+    """Of this name: who gives another begins anew, with the same records."""
     path = tmp_path / "buffer"
-    real = os.pwrite
-
-    def half(file: int, content: bytes, place: int) -> int:
-        if place >= FIRST and len(content) < 9:
-            raise OSError(code, os.strerror(code))
-        return real(file, content[: len(content) // 2] if place >= FIRST else content, place)
-
-    with Buffer(path, MOST) as opened:
-        opened.append([b"one", b"two"])
-        monkeypatch.setattr(os, "pwrite", half)
-        if code == errno.EIO:
-            with pytest.raises(DependencyError, match=os.strerror(code)):
-                opened.append([b"torn" * 9])
-        else:
-            assert not opened.append([b"torn" * 9])
-            assert path.stat().st_size == FIRST + 2 * (HEAD_BYTES + 3)
-        opened.delivered(opened.next(1))
-        monkeypatch.undo()
-    assert found(path) == [b"two"]
-
-
-def test_a_place_that_cannot_be_right_is_not_believed(tmp_path: Path) -> None:
-    """In a record, beyond the end, or with a bit that flipped: copies, and nothing is skipped."""
-    path = tmp_path / "buffer"
-    content = written(path)
-    for place in (0, FIRST + 1, ENDS[-1] + 1):
-        path.write_bytes(buffers._head(place) + content[FIRST:])
-        assert found(path) == BODIES
-    path.write_bytes(buffers._head(ENDS[2])[:-1] + b"\0" + content[FIRST:])
-    assert found(path) == BODIES
-    path.write_bytes(buffers._head(ENDS[2]))  # a crash before all was begun anew
-    with Buffer(path, MOST) as opened:
-        opened.append(BODIES)
-    assert found(path) == BODIES
-
-
-def test_a_file_that_was_changed_under_it_is_said(tmp_path: Path) -> None:
-    """It is not delivered as something else."""
-    path = tmp_path / "buffer"
-    content = bytearray(written(path))
-    with Buffer(path, MOST) as opened:
-        content[-1] ^= 1
-        path.write_bytes(content)
-        with pytest.raises(DataError, match="was changed"):
-            opened.next(100)
+    with opened(path, client="given") as buffer:
+        assert (buffer.client, buffer.made) == ("given", False)
+        await buffer.keep_session()
+        await buffer.append(RECORDS)
+    for client, made in (("given", True), ("", True), ("other", False)):
+        with opened(path, client=client) as buffer:
+            assert (buffer.client, buffer.made) == (client or "given", made)
+            assert await buffer.next(100) == RECORDS

@@ -18,8 +18,6 @@ from stream.events.mqtt_events import levels_of, template_of
 from stream.kafka.connectivity import Connectivity
 from stream.kafka.mqtt.intake import Intake
 from stream.kafka.mqtt.page import MqttMetrics
-from stream.kafka.mqtt.session import Session
-from stream.kafka.mqtt.store import unpacked
 from stream.logs.lines import Line, Log
 from stream.model.mqtt import MqttSource, Route, Sensors
 
@@ -28,34 +26,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-PAYLOADS = {"s/bad": b"{", "s/large": b"1" * 500_001, "s/most": b"1" + b" " * 499_999}
+PAYLOADS = {
+    "s/bad": b"{",
+    "s/large": b"1" * 500_001,
+    "s/most": b"1" + b" " * 499_999,
+    "s/long": b'"' + b"x" * 200_000 + b'"',
+}
 
 
 class Disk:
-    """A store that notes what happens, with room for some records at a time.
+    """A buffer that notes what it takes.
 
     Args:
         events: where it notes it.
-        most: records it has room for.
         broken: whether it takes nothing.
     """
 
-    def __init__(self, events: list[Any], most: int, *, broken: bool) -> None:
-        self._events, self._most, self._broken = events, most, broken
+    client, made, full = "c", False, False
 
-    def fits(self, bodies: Sequence[bytes]) -> bool:
-        """Tell whether there is room."""
-        return len(bodies) <= self._most
+    def __init__(self, events: list[Any], *, broken: bool = False) -> None:
+        self._events, self._broken = events, broken
 
-    async def room(self, _body: bytes) -> None:
-        """Note that somebody waits."""
-        self._events.append("room")
-
-    async def append(self, bodies: Sequence[bytes]) -> None:
+    async def append(self, records: Sequence[tuple[bytes, bytes]]) -> None:
         """Note the keys."""
         if self._broken:
             raise DependencyError("no room on the disk")
-        self._events.append([unpacked(body)[0] for body in bodies])
+        self._events.append([key for key, _ in records])
 
 
 def source(folder: Path) -> MqttSource:
@@ -66,18 +62,16 @@ def source(folder: Path) -> MqttSource:
     return MqttSource(Sensors(("h", 1), "c"), "t", "who", (route,), folder / "b", 1_000)
 
 
-def intake_of(
-    folder: Path, disk: Any = None, client: str = "c"
-) -> tuple[Intake, MqttMetrics, io.StringIO]:
+def intake_of(folder: Path, disk: Any) -> tuple[Intake, MqttMetrics, io.StringIO]:
     """Return what takes messages, its metrics, and what it says."""
-    said, metrics = io.StringIO(), MqttMetrics(source(folder).routes)
-    log, session = Log(said), Session(folder / "session", client)
-    kafka = Connectivity("mqtt", log)
-    return Intake(source(folder), disk, session, kafka, metrics=metrics, log=log), metrics, said
+    said, metrics = io.StringIO(), MqttMetrics(source(folder).routes, disk)
+    log = Log(said)
+    mqtt = Connectivity("mqtt", log)
+    return Intake(source(folder), disk, mqtt, metrics=metrics, log=log), metrics, said
 
 
 def taken(
-    folder: Path, topics: Sequence[str], most: int = 9, *, broken: bool = False
+    folder: Path, topics: Sequence[str], *, broken: bool = False, times: int = 1
 ) -> tuple[list[Any], str]:
     """Take messages 1, 2, ... of topics; return what happened in which order, and was said."""
     events: list[Any] = []
@@ -93,9 +87,10 @@ def taken(
     left.__len__.side_effect = lambda: len(messages)
     left.__anext__ = AsyncMock(side_effect=lambda: messages.pop(0))
     client = SimpleNamespace(messages=left, _client=SimpleNamespace(ack=ack))
-    intake, _, said = intake_of(folder, Disk(events, most, broken=broken))
+    intake, _, said = intake_of(folder, Disk(events, broken=broken))
     try:
-        asyncio.run(intake._take(client))  # type: ignore[arg-type]
+        for _ in range(times):
+            asyncio.run(intake._take(client))  # type: ignore[arg-type]
     except DependencyError:
         events.append("ended")
     return events, said.getvalue()
@@ -116,10 +111,10 @@ def test_a_message_too_large_is_named_and_acknowledged(tmp_path: Path) -> None:
     assert said.count(Line.TOO_LARGE) == 1
 
 
-def test_what_has_no_room_waits_without_an_acknowledgement(tmp_path: Path) -> None:
+def test_not_more_is_taken_at_once_than_fits_into_the_smallest_buffer(tmp_path: Path) -> None:
     """The broker keeps the rest until there is room."""
-    events, _ = taken(tmp_path, ["s/a", "s/b", "s/c"], 2)
-    assert events == [[b"a", b"b"], (1, 1), (2, 1), "room", [b"c"], (3, 1)]
+    events, _ = taken(tmp_path, ["s/a", "s/long", "s/most", "s/b"], times=2)
+    assert events == [[b"a", b"long"], (1, 1), (2, 1), [b"most", b"b"], (3, 1), (4, 1)]
 
 
 def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path: Path) -> None:
@@ -132,7 +127,7 @@ async def test_a_session_that_another_client_took_is_said(
     tmp_path: Path, code: int, said: int
 ) -> None:
     """Where the broker says so; a connection that broke is something else."""
-    intake, metrics, lines = intake_of(tmp_path, client="")
+    intake, metrics, lines = intake_of(tmp_path, Disk([]))
     told: Any = intake._client()._client.on_disconnect
     told(None, None, None, code)
     assert lines.getvalue().count(Line.TAKEN_OVER) == said

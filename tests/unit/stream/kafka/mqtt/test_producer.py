@@ -12,7 +12,6 @@ from stream.kafka.connectivity import Connectivity
 from stream.kafka.mqtt import producer as outlets
 from stream.kafka.mqtt.buffer import Buffer
 from stream.kafka.mqtt.producer import Producer
-from stream.kafka.mqtt.store import Store, packed
 from stream.logs.lines import Line, Log
 from stream.model.alarms import KafkaSettings
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-BODIES = [packed(b"unit", b"%d" % number) for number in range(3)]
+RECORDS = [(b"unit", b"%d" % number) for number in range(3)]
 
 
 class Producers:
@@ -70,11 +69,11 @@ async def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
     monkeypatch.setattr(outlets, "_PAUSE_S", 0.0)
     said = io.StringIO()
     log, kafka = Log(said), KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {})
-    with Buffer(tmp_path / "buffer", 1_000) as buffer:
-        buffer.append(BODIES)
+    with Buffer(tmp_path / "buffer", 1 << 20, "", log) as buffer:
+        await buffer.append(RECORDS)
         producers = Producers(buffer)
         monkeypatch.setattr(outlets, "AIOKafkaProducer", producers)
-        producer = Producer(kafka, "motion", Store(buffer, log), Connectivity("kafka", log))
+        producer = Producer(kafka, "motion", buffer, Connectivity("kafka", log))
         running = asyncio.create_task(producer.run())
         while buffer.waiting:
             assert not running.done()

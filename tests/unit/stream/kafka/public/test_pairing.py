@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.kafka.public.pairing import Pairing
+from stream.kafka.public.pairing import Pairing, Window
 from tests.support.published import alarm_of, decision_of
-
-if TYPE_CHECKING:
-    from stream.kafka.public.pairing import Window
 
 ROOMS = ("hall", "lab", "roof")
 DECISIONS, ALARMS = "decisions", "alarms"
@@ -41,7 +37,7 @@ class Logs:
             topic = draw.choice((DECISIONS, ALARMS))
             offset = at[topic]
             if topic == DECISIONS and offset < len(self.decisions):
-                pairing.decision(topic, offset, 0, self.decisions[offset])
+                pairing.decision(topic, offset, Window(self.decisions[offset], offset))
             elif topic == ALARMS and offset < len(self.alarms):
                 pairing.alarm(topic, offset, self.alarms[offset])
             else:
@@ -70,7 +66,7 @@ def taken_for_delivered(seed: int) -> list[int]:
         number
         for window in logs.read(seed + 1)
         for number, _ in logs.windows
-        if number > window.decision.sequence and again[number].place[1] < window.safe[DECISIONS]
+        if number > window.decision.sequence and again[number].published_ms < window.safe[DECISIONS]
     ]
 
 
@@ -90,9 +86,9 @@ def test_lost_alarms_do_not_hold_a_query_for_ever() -> None:
     """A decision without its alarms waits, until it is known that they will not come."""
     pairing = Pairing()
     alarm = alarm_of(0, {"room": "hall"})
-    pairing.decision(DECISIONS, 0, 0, decision_of(0, alarms=[alarm]))
+    pairing.decision(DECISIONS, 0, Window(decision_of(0, alarms=[alarm]), 0))
     assert not list(pairing.windows(give_up=True)), "it may be on its way"
-    pairing.decision(DECISIONS, 1, 0, decision_of(1))
+    pairing.decision(DECISIONS, 1, Window(decision_of(1), 0))
     assert pairing.blocked
     assert not list(pairing.windows())
     first, second = pairing.windows(give_up=True)
@@ -105,8 +101,8 @@ def test_queries_do_not_wait_for_each_other() -> None:
     """What is missing of one holds its own place, and nobody's answer."""
     pairing = Pairing()
     late = alarm_of(0, {"room": "hall"}, alarm="late")
-    pairing.decision(DECISIONS, 0, 0, decision_of(0, alarm="late", alarms=[late]))
-    pairing.decision(DECISIONS, 1, 0, decision_of(0))
+    pairing.decision(DECISIONS, 0, Window(decision_of(0, alarm="late", alarms=[late]), 0))
+    pairing.decision(DECISIONS, 1, Window(decision_of(0), 0))
     (window,) = pairing.windows()
     assert window.decision.alarm == "crowd"
     assert window.safe == {DECISIONS: 0}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 from stream.kafka.board.server import Screen, serving
-from stream.metrics import doors
+from stream.metrics import pages
 from stream.metrics.server import serve
 from stream.model.boards import Board
 from tests.support.measured import addresses, fresh_metrics
@@ -61,7 +61,7 @@ def test_a_thousand_silent_connections_cost_no_thread_and_no_probe() -> None:
 
 def test_nobody_takes_for_ever_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then is no question; who has asked is answered all the same."""
-    monkeypatch.setattr(doors, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(pages, "_LIFETIME_S", 0.5)
     with serve(fresh_metrics(), addresses()) as at, ExitStack() as stack:
         (slow,) = held(at.public, 1, stack)
 
@@ -78,10 +78,10 @@ def test_nobody_takes_for_ever_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_board_lets_nobody_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same doors: who asks nothing is shut out, and readers are answered."""
-    monkeypatch.setattr(doors, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(pages, "_LIFETIME_S", 0.5)
 
     async def work() -> None:
-        async with serving(Screen(), Board(("127.0.0.1", 0), "")) as address:
+        with serving(Screen(), Board(("127.0.0.1", 0), "")) as address:
             port = int(address.rstrip("/").rpartition(":")[2])
             silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(900)]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
