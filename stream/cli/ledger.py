@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,6 @@ from stream.custody.archive import archive as move_entries
 from stream.custody.archive import (
     archived_in,
     decisions_in,
-    missing_in,
 )
 from stream.custody.changes import apply_changes, orphan_warning, orphans
 from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
@@ -41,7 +41,7 @@ from stream.custody.published import Records
 from stream.custody.released import Comparison, compare, published_by
 from stream.custody.restoring import records_in
 from stream.decisions.held import held_from_ms
-from stream.decisions.records import epsilon_text
+from stream.decisions.records import AlarmRecord, CountRecord, DecisionRecord, epsilon_text
 from stream.decisions.registration import scopes_of, terms_of
 from stream.model.alarms import require_kafka
 from stream.model.losses import epsilon_fields, loss_name, wall_fields
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus
+    from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
 __all__ = ["ledger"]
@@ -165,10 +166,8 @@ def verify(
     alarms = load()
     with _opened_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
-        problems = [] if folder is None else missing_in(opened, folder)
-        if not problems:
-            archived = None if folder is None else archived_in(opened, folder)
-            problems = opened.reports.verify(noted, since=since, archived=archived)
+        archived = None if folder is None else archived_in(opened, folder)
+        problems = opened.reports.verify(noted, since=since, archived=archived)
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
             problems, notes = _compare_published(alarms, opened, saved, folder)
@@ -322,10 +321,14 @@ def _compare_published(
         from stream.kafka.guard import read_records  # noqa: PLC0415  # imports Kafka's client
 
         # In the order in which they leave: whose decision is read has its alarms there by then.
-        read_records(kafka, kafka.decisions_topic, 0, records.take_decision)
-        read_records(kafka, kafka.alarms_topic, 0, records.take_alarm)
+        topics: dict[type[Record], str] = {
+            DecisionRecord: kafka.decisions_topic,
+            AlarmRecord: kafka.alarms_topic,
+        }
         if any(alarm.releases_counts for alarm in alarms.running.values()):
-            read_records(kafka, kafka.counts_topic, 0, records.take_count)
+            topics[CountRecord] = kafka.counts_topic
+        for kind, topic in topics.items():
+            read_records(kafka, topic, 0, partial(records.read, kind))
     archived = () if folder is None else decisions_in(opened, folder)
     return compare(
         alarms, opened, records, through=through, archived=archived, to_the_end=not saved

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from accountant.errors import DataError, LedgerError
-from accountant.records import SeenDecision
 from accountant.units import PrivacyUnit
-from stream.decisions.records import decode_alarm, decode_count, decode_decision
+from stream.decisions.records import (
+    DecisionRecord,
+    decode_alarm,
+    decode_count,
+    decode_decision,
+)
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.release import seen_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from stream.decisions.records import AlarmRecord, CountRecord, Record
+    from accountant.records import SeenDecision
+    from stream.decisions.records import Record
     from stream.model.alarms import Alarms
-
-_Read = TypeVar("_Read")
 
 __all__ = ["published_in", "records_in", "refuse_moved", "take_over"]
 
@@ -69,15 +72,15 @@ def published_in(paths: Sequence[Path]) -> list[SeenDecision]:
     Raises:
         DataError: a line is no record of Tocsin, or no file shows a decision.
     """
-    found = [
-        one
-        for path in paths
-        for one in _lines_of(path, lambda line: seen_decision(decode_decision(line)))
-        if isinstance(one, SeenDecision)
-    ]
+    files = ", ".join(map(str, paths))
+    shown = (one for path in paths for one in records_in(path))
+    try:
+        found = [seen_decision(one) for one in shown if isinstance(one, DecisionRecord)]
+    except ValueError as error:
+        raise DataError(f"{files}: a decision is not Tocsin's: {error}") from None
     if not found:
         raise DataError(
-            f"{', '.join(map(str, paths))}: no decision in the file",
+            f"{files}: no decision in the file",
             hint="write a file with the whole output of `tocsin run FILE --replay ... --json`",
         )
     return found
@@ -89,33 +92,20 @@ def records_in(path: Path) -> Iterator[Record]:
     Raises:
         DataError: a line is no record of Tocsin.
     """
-    yield from _lines_of(path, decode_decision)
-
-
-def _lines_of(
-    path: Path, read: Callable[[bytes], _Read]
-) -> Iterator[_Read | AlarmRecord | CountRecord]:
-    """Yield what every line holds: what ``read`` makes of it, or no decision."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", hint="check the path") from None
     for number, line in enumerate(lines, start=1):
-        place = f"{path}:{number}"
-        try:
-            yield read(line)
-        except (DataError, ValueError):
-            yield _alarm_or_count(line, place)
-
-
-def _alarm_or_count(line: bytes, place: str) -> AlarmRecord | CountRecord:
-    for read in (decode_alarm, decode_count):
-        with suppress(DataError):
-            return read(line)
-    raise DataError(
-        f"{place}: not a decision and not an alarm",
-        hint="write a file with the output of `tocsin run FILE --replay ... --json`",
-    ) from None
+        for decode in (decode_decision, decode_alarm, decode_count):
+            with suppress(DataError):
+                yield decode(line)
+                break
+        else:
+            raise DataError(
+                f"{path}:{number}: not a decision and not an alarm",
+                hint="write a file with the output of `tocsin run FILE --replay ... --json`",
+            )
 
 
 def _refuse_another_unit(alarms: Alarms, unknown: Collection[SeenDecision]) -> None:
