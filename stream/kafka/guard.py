@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.errors import (
     DataError,
@@ -21,7 +19,7 @@ from stream.model.alarms import require_kafka
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
@@ -71,13 +69,7 @@ def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
         LogChangedError: a topic was re-created, got partitions that were not announced, or was set
             up otherwise.
     """
-    found = check_feeds(alarms)
-    try:
-        ledger.pins.refuse_changes((), found.values(), ())
-    except LogChangedError as error:
-        raise LogChangedError(
-            f"{error.message} (changed while this worker ran)", hint=error.hint
-        ) from None
+    ledger.pins.refuse_changes((), check_feeds(alarms).values(), ())
 
 
 def claim_feeds(
@@ -109,12 +101,11 @@ def claim_feeds(
     """
     ledger.pins.refuse_changes((), logs.values(), ())
 
-    async def claiming() -> tuple[list[str], set[str]]:
-        async with Witness(alarms, ledger, logs, writer, clock).opened() as witness:
-            return await witness.claim(), set(witness.others())
+    async def claiming(witness: Witness) -> tuple[list[str], set[str]]:
+        return await witness.claim(), set(witness.others())
 
     try:
-        claimed, others = asyncio.run(claiming())
+        claimed, others = Witness(alarms, ledger, logs, writer, clock).once(claiming)
     except LedgerRolledBackError:
         check_ledger(alarms, ledger)  # says which decisions, where the topic still has them
         raise
@@ -147,8 +138,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """What was read of the decisions topic.
 
     Args:
@@ -183,7 +173,11 @@ def seen_decisions(
     concerned = {ledger.ledger_id, *others}
 
     def take(value: bytes | None) -> None:
-        found.extend(_seen(value, alarms, concerned))
+        # Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
+        with suppress(DataError, ValueError):
+            record = decode_decision(value or b"")
+            if record.ledger in concerned or record.alarm in alarms.running:
+                found.append(seen_decision(record))
 
     return Published(found, read_records(kafka, kafka.decisions_topic, since_ms, take))
 
@@ -209,7 +203,20 @@ def read_records(
         DependencyError: Kafka cannot be reached.
         LogChangedError: there is no such topic.
     """
-    return read_whole(kafka, topic, lambda whole: _read_from(whole, since_ms, take))
+
+    async def read(whole: Whole) -> int:
+        since = await whole.consumer.offsets_for_times(dict.fromkeys(whole.ends, since_ms))
+        first_ms = {place: 2**62 if begin else 0 for place, begin in whole.begins.items()}
+        for place, end in whole.ends.items():
+            newest, at = max(whole.begins[place], end - _NEWEST), since.get(place)
+            whole.consumer.seek(place, newest if at is None else min(at.offset, newest))
+        async for place, records in whole.records():
+            for record in records:
+                first_ms[place] = min(first_ms[place], record.timestamp)
+                take(record.value)
+        return max(first_ms.values())
+
+    return read_whole(kafka, topic, read)
 
 
 def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
@@ -230,32 +237,3 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
         and ((history := histories.get(row.query)) is None or row.cursor_ms < history[1])
     ]
     return max(min([decided_ms, *going_on]) - _CLOCKS_MS, 0)
-
-
-def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Iterator[SeenDecision]:
-    """Yield what a record of the decisions topic says, where it is of these ledgers or alarms.
-
-    Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
-    """
-    with suppress(DataError, ValueError):
-        record = decode_decision(value or b"")
-        if record.ledger in ledgers or record.alarm in alarms.running:
-            yield seen_decision(record)
-
-
-async def _read_from(whole: Whole, since_ms: int, take: Callable[[bytes | None], None]) -> int:
-    """Hand every record since an instant, and the newest of every partition, to ``take``.
-
-    Returns:
-        When the oldest record that was read of a topic whose beginning is gone was published.
-    """
-    since = await whole.consumer.offsets_for_times(dict.fromkeys(whole.ends, since_ms))
-    first_ms = {place: 2**62 if begin else 0 for place, begin in whole.begins.items()}
-    for place, end in whole.ends.items():
-        newest, at = max(whole.begins[place], end - _NEWEST), since.get(place)
-        whole.consumer.seek(place, newest if at is None else min(at.offset, newest))
-    async for place, records in whole.records():
-        for record in records:
-            first_ms[place] = min(first_ms[place], record.timestamp)
-            take(record.value)
-    return max(first_ms.values())

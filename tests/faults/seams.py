@@ -166,7 +166,6 @@ def world_of(
         (time, "monotonic", schedule.monotonic_s),
         (ingest, "AIOKafkaConsumer", consumer),
         (publish, "AIOKafkaProducer", producer),
-        (witness, "AIOKafkaConsumer", consumer),
         (witness, "AIOKafkaProducer", producer),
         (whole, "AIOKafkaConsumer", consumer),
         *(

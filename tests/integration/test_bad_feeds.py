@@ -99,7 +99,7 @@ def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Sc
     with broker.admin() as client:
         client.create_partitions({scenario.topic: 3})
     assert scenario.workers[0].ended() == 2, scenario.workers[0].text()
-    assert "(changed while this worker ran)" in scenario.workers[0].text()
+    assert "partitions 2 -> 3" in scenario.workers[0].text()
     again = scenario.start_worker()
     assert again.ended() == 2, again.text()
     assert "partitions 2 -> 3" in again.text()
