@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -145,22 +144,20 @@ async def close(system: System, crowd: NDArray[np.int64], windows: int, meter: M
         fired += sum(one.alarm_count for one in decided)
     # Records that are still to be released, but for the last one.
     left, last = iter(range(fired + len(alarms.by_name) * (windows + 1))[1:]), asyncio.Event()
-    with ThreadPoolExecutor(2) as executor:
-        publisher = Publisher(
-            runtime,
-            executor,
-            lambda: Witness(*mine).opened(),
-            lambda _: None if next(left, None) else last.set(),
-        )
-        meter.took("between")
-        publishing = asyncio.create_task(publisher.run())
-        await asyncio.wait(
-            [publishing, asyncio.create_task(last.wait())], return_when="FIRST_COMPLETED"
-        )
-        meter.took("publish", windows + 1)
-        publishing.cancel()
-        with suppress(asyncio.CancelledError):
-            await publishing  # raises what ended it
+    publisher = Publisher(
+        runtime,
+        lambda: Witness(*mine).opened(),
+        lambda _: None if next(left, None) else last.set(),
+    )
+    meter.took("between")
+    publishing = asyncio.create_task(publisher.run())
+    await asyncio.wait(
+        [publishing, asyncio.create_task(last.wait())], return_when="FIRST_COMPLETED"
+    )
+    meter.took("publish", windows + 1)
+    publishing.cancel()
+    with suppress(asyncio.CancelledError):
+        await publishing  # raises what ended it
     ledger.close()
     return fired
 

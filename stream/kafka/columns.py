@@ -46,9 +46,6 @@ _BLOCK_BYTES: Final = 1 << 26  # of values: batches may unpack to much more than
 _BLOCKS: Final = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 
-_FEW: Final = 1_000
-_FEW_BYTES: Final = 1 << 16
-
 _OFFSET, _VALUE = attrgetter("offset"), attrgetter("value")
 
 
@@ -72,21 +69,11 @@ class Fetched:
     Args:
         records: by partition, in log order, at least one each.
         damage: by partition, where reading stopped; it is told again after every fetch, so whoever
-            reads on pauses the partition.
-        more: whether as many blocks came as one call takes: those of other partitions may wait.
+            reads on names the others for a while.
     """
 
     records: dict[TopicPartition, Records]
     damage: dict[TopicPartition, Damage]
-    more: bool = False
-
-    @property
-    def little(self) -> bool:
-        """Whether records came, and so few that to ask for them cost more than to read them."""
-        parts = self.records.values()
-        if self.more or not 0 < sum(len(part.value) for part in parts) < _FEW:
-            return False
-        return sum(len(value or b"") for part in parts for value in part.value) < _FEW_BYTES
 
 
 def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
@@ -114,7 +101,7 @@ async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> 
         KafkaError: as ``getmany``, but never for a batch that cannot be read.
     """
     taken = await consumer.getmany(*partitions, timeout_ms=timeout_ms, max_records=_BLOCKS)
-    found = Fetched({}, {}, more=sum(map(len, taken.values())) >= _BLOCKS)
+    found = Fetched({}, {})
     for partition, blocks in taken.items():
         if blocks and isinstance(blocks[-1], Damage):
             found.damage[partition] = blocks.pop()

@@ -15,7 +15,6 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
@@ -34,8 +33,8 @@ from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.fetch_buffers import keep_freed_memory
 from stream.kafka.guard import check_unchanged
-from stream.kafka.positions import Blocked, Bounds, Lookout, Reports, Stopped
-from stream.kafka.tasks import cancelled, every, first, in_thread
+from stream.kafka.positions import Blocked, Lookout, Reports
+from stream.kafka.tasks import cancelled, every, first
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
@@ -58,8 +57,10 @@ _THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
-_GATHER_S = 0.05  # to fetch each event by itself takes more than to count it
+_GATHER_BYTES, _GATHER_MS = 1 << 16, 50
+"""So much gathers at the broker, or for so long: to fetch each event by itself costs too much."""
 _POSITION_S = 1.0
+_AGAIN_S = 5.0
 _OPEN_S = 20.0
 _SEARCH_S = 10.0
 _METADATA_MS = 10_000  # new partitions are read so long after they were made, at most
@@ -93,11 +94,14 @@ class Assigned:
         feed: whose partition it is.
         reader: counts it.
         position: offset of the next record.
+        again_s: where its next batch could not be read: when that is tried again, by the
+            monotonic clock.
     """
 
     feed: Feed
     reader: PartitionReader
     position: int
+    again_s: float | None = None
 
 
 class Ingest:
@@ -128,8 +132,7 @@ class Ingest:
         """What this worker reads now, and how far."""
         self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
         self._listener = _Generation()
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
-        self._in_thread = partial(in_thread, self._executor)
+        self._counting = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
         self._kafka = require_kafka(runtime.alarms)
 
     async def run(self) -> None:
@@ -145,7 +148,7 @@ class Ingest:
         )
         lookout = Lookout(consumer, probe, consumer.assignment, self._runtime.clock_ms)
         async with AsyncExitStack() as stack:
-            stack.callback(self._executor.shutdown, wait=False, cancel_futures=True)
+            stack.callback(self._counting.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
             # Records are many, short-lived and in no cycle: collections would be in vain.
@@ -169,6 +172,8 @@ class Ingest:
             heartbeat_interval_ms=max(session_ms // 3, 500),
             rebalance_timeout_ms=max(session_ms, 10_000),
             metadata_max_age_ms=_METADATA_MS,
+            fetch_min_bytes=_GATHER_BYTES,
+            fetch_max_wait_ms=_GATHER_MS,
             **FETCH,
             **as_columns(headers_of=marked),
             **aiokafka_arguments(self._kafka),
@@ -178,14 +183,12 @@ class Ingest:
 
     async def _loop(self, consumer: Any, probe: Any, lookout: Lookout) -> None:
         loop = asyncio.get_running_loop()
-        stopped = Stopped(consumer)
         next_look = 0.0
         seen = -1
         while True:
             generation = self._listener.number
             if generation != seen:
                 self._take_over(consumer)
-                stopped = Stopped(consumer)
                 seen = generation
             self._open_new(consumer, probe)
             try:
@@ -204,21 +207,21 @@ class Ingest:
             await every(
                 self._read(partition, records) for partition, records in fetched.records.items()
             )
-            for partition in fetched.records:
-                stopped.read_on(partition)
-            for partition in fetched.damage:
-                stopped.stop(partition)
-            stopped.try_again()
+            for partition in self.assigned.keys() & fetched.damage.keys():
+                self.assigned[partition].again_s = time.monotonic() + _AGAIN_S
             if loop.time() >= next_look:
                 next_look = loop.time() + _LOOK_S
-                await self._look(consumer, lookout, stopped, generation)
-            # After little, which is counted, more gathers at the broker.
-            await asyncio.sleep(_GATHER_S if fetched.little else 0)
+                await self._look(consumer, lookout, generation)
 
     async def _fetch(self, consumer: Any) -> Fetched:
-        """Return what comes of the partitions that were opened, within a moment."""
-        if self.assigned:
-            return await fetch(consumer, *self.assigned, timeout_ms=_POLL_MS)
+        """Return what comes of the partitions that were opened, within a moment.
+
+        One at a damaged batch rests and is tried again: another replica may have it as written.
+        """
+        now_s = time.monotonic()
+        wanted = [at for at, one in self.assigned.items() if (one.again_s or 0.0) <= now_s]
+        if wanted:
+            return await fetch(consumer, *wanted, timeout_ms=_POLL_MS)
         await asyncio.sleep(_POLL_MS / 1000)
         return Fetched({}, {})
 
@@ -229,7 +232,7 @@ class Ingest:
         a gap.
         """
         assignment = consumer.assignment()
-        for partition in set(self.assigned) - assignment:
+        for partition in self.assigned.keys() - assignment:
             feed = self.assigned.pop(partition).feed
             self._runtime.metrics.unassigned(feed.name, partition.partition)
         for partition in self._opening.keys() - assignment:
@@ -242,7 +245,7 @@ class Ingest:
 
         A partition whose leader is away keeps no other waiting.
         """
-        for partition in consumer.assignment() - set(self.assigned):
+        for partition in consumer.assignment() - self.assigned.keys():
             opening = self._opening.get(partition)
             if opening is None:
                 self._opening[partition] = asyncio.create_task(self._open(partition, probe))
@@ -264,27 +267,21 @@ class Ingest:
             DependencyError: the ledger cannot be reached.
         """
         feed, runtime, number = self._feeds[partition.topic], self._runtime, partition.partition
-        ledger = runtime.ledger
-        await self._in_thread(partial(check_unchanged, runtime.alarms, ledger))
+        ledger, in_thread = runtime.ledger, asyncio.to_thread
+        await in_thread(check_unchanged, runtime.alarms, ledger)
         topic_id = self._identities[feed.name].topic_id
-        alarms, _ = counted_on(feed, runtime.alarms)
+        counted_for = {alarm.id for alarm in counted_on(feed, runtime.alarms)[0]}
         async with asyncio.timeout(_OPEN_S):
-            layouts = (await self._in_thread(ledger.growths.layouts))[feed.name]
+            layouts = (await in_thread(ledger.growths.layouts))[feed.name]
             reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
-            cursors = await self._in_thread(
-                lambda: ledger.progress.cursors({alarm.id for alarm in alarms})
-            )
-            used = await self._in_thread(
-                lambda: ledger.counts.used(cursors, reader.stored_partition, topic_id)
-            )
+            cursors = await in_thread(ledger.progress.cursors, counted_for)
+            used = await in_thread(ledger.counts.used, cursors, reader.stored_partition, topic_id)
             live_from_ms = runtime.clock_ms() + feed.idle_partition_timeout_ms
             begin = (await probe.beginning_offsets([partition]))[partition]
             end = (await probe.end_offsets([partition]))[partition]
             oldest_ms = reader.reads_from_ms(cursors, used)
             if feed.clock is Clock.WATERMARKS:
-                marked = await self._in_thread(
-                    lambda: ledger.counts.mark_before(feed.name, number, oldest_ms)
-                )
+                marked = await in_thread(ledger.counts.mark_before, feed.name, number, oldest_ms)
                 offset = begin if marked is None else max(marked, begin)
                 start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
             else:
@@ -292,50 +289,60 @@ class Ingest:
                 start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
             reader.begin(cursors, start, used)
             opened = {feed.name: {number: (offset, Stand.OPENED)}}
-            await self._in_thread(lambda: ledger.counts.put_places(opened))
+            await in_thread(ledger.counts.put_places, opened)
             return Assigned(feed, reader, offset)
 
     async def _read(self, partition: TopicPartition, records: Records) -> None:
         assigned = self.assigned.get(partition)
         if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
-        reader = assigned.reader
-        partials = await self._in_thread(lambda: _read_on(reader, records))
+        partials = await self._counted(assigned.reader, records)
         assigned.position = int(records.offset[-1]) + 1
-        self._runtime.metrics.appended(assigned.feed.name, reader.newest_append_ms)
-        await self._store(partition, reader, partials)
+        assigned.again_s = None
+        self._runtime.metrics.appended(assigned.feed.name, assigned.reader.newest_append_ms)
+        await self._store(partition, assigned.reader, partials)
 
-    async def _look(
-        self, consumer: Any, lookout: Lookout, stopped: Stopped, generation: int
-    ) -> None:
+    async def _counted(self, reader: PartitionReader, records: Records | None) -> list[Partial]:
+        """Count records, beside the event loop, and return what is complete."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._counting, _read_on, reader, records)
+
+    async def _look(self, consumer: Any, lookout: Lookout, generation: int) -> None:
         """Complete idle partitions and tell everybody how far partitions are read.
 
         Only in the generation in which the loop sought its positions: after a rebalance no
         partition has a position, and aiokafka would wait for one for ever, keeping the loop from
         seeking.
         """
+        metrics = self._runtime.metrics
         positions: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
         for partition, assigned in list(self.assigned.items()):
             if self._listener.number != generation:
                 return
+            name, number = assigned.feed.name, partition.partition
             bounds = lookout.bounds.get(partition)
             try:
                 position = await asyncio.wait_for(consumer.position(partition), _POSITION_S)
             except (TimeoutError, IllegalStateError):
                 return  # an assignment is live before its callback has marked it
             stand = Stand.UNREACHABLE if bounds is None else bounds.stand(position)
-            if stand is Stand.READING and partition in stopped:
+            if stand is Stand.READING and assigned.again_s is not None:
                 stand = Stand.CORRUPT
-            if bounds is not None and stand is Stand.END:
-                await self._complete(partition, assigned, bounds.asked_ms)
-            positions[assigned.feed.name][partition.partition] = (position, stand)
-            self._show(assigned.feed, partition, position, bounds, stand)
+            if bounds is not None:
+                if stand is Stand.END:
+                    await self._complete(partition, assigned, bounds.asked_ms)
+                metrics.lag(name, number, max(bounds.end - position, 0))
+            positions[name][number] = (position, stand)
+            self._blocked.see(partition, stand)
+            metrics.held(name, number, stand.value, position)
         for partition in self._opening:
-            self._show(self._feeds[partition.topic], partition, None, None, Stand.UNREACHABLE)
+            self._blocked.see(partition, Stand.UNREACHABLE)
+            name = self._feeds[partition.topic].name
+            metrics.held(name, partition.partition, Stand.UNREACHABLE.value, None)
         if self._listener.shared_out and self._listener.number == generation:
-            self._runtime.metrics.shared_out()
+            metrics.shared_out()
         if self._reports.due(positions):
-            await self._in_thread(partial(self._runtime.ledger.counts.put_places, positions))
+            await asyncio.to_thread(self._runtime.ledger.counts.put_places, positions)
             await self._follow_growths()  # as seldom: a count by who does not know is not taken
 
     async def _follow_growths(self) -> None:
@@ -344,24 +351,10 @@ class Ingest:
         They are opened again at the oldest undecided window: what is counted of it anew is counted
         by the ledger's own account of when partitions were added.
         """
-        layouts = await self._in_thread(self._runtime.ledger.growths.layouts)
+        layouts = await asyncio.to_thread(self._runtime.ledger.growths.layouts)
         for partition, assigned in list(self.assigned.items()):
             if assigned.reader.layouts != layouts[assigned.feed.name]:
                 del self.assigned[partition]
-
-    def _show(
-        self,
-        feed: Feed,
-        partition: TopicPartition,
-        position: int | None,
-        bounds: Bounds | None,
-        stand: Stand,
-    ) -> None:
-        metrics, number = self._runtime.metrics, partition.partition
-        self._blocked.see(partition, stand)
-        if bounds is not None and position is not None:
-            metrics.lag(feed.name, number, max(bounds.end - position, 0))
-        metrics.held(feed.name, number, stand.value, position)
 
     async def _complete(
         self, partition: TopicPartition, assigned: Assigned, read_through_ms: int
@@ -377,28 +370,22 @@ class Ingest:
             return
         reader = assigned.reader
         reader.arrived_through(read_through_ms - assigned.feed.idle_partition_timeout_ms)
-        partials = await self._in_thread(partial(_read_on, reader, None))
-        await self._store(partition, reader, partials)
+        await self._store(partition, reader, await self._counted(reader, None))
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
     ) -> None:
-        runtime = self._runtime
+        runtime, counts = self._runtime, self._runtime.ledger.counts
         for counted in partials:
             runtime.step(Step.BEFORE_PARTIAL, counted.key)
-            status = await self._in_thread(partial(runtime.ledger.counts.put_partial, counted))
+            status = await asyncio.to_thread(counts.put_partial, counted)
             runtime.step(Step.AFTER_PARTIAL, counted.key)
             if status is PartialStatus.STALE:
                 self.assigned.pop(partition, None)  # opened again, it will know
                 return
             await self._ring(counted.key.query)
         if partials and (mark := reader.resume_mark()) is not None:
-            time_ms, offset = mark
-            await self._in_thread(
-                lambda: runtime.ledger.counts.put_mark(
-                    reader.feed.name, partition.partition, time_ms, offset
-                )
-            )
+            await asyncio.to_thread(counts.put_mark, reader.feed.name, partition.partition, *mark)
 
 
 def _alive(consumer: Any) -> None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from aiokafka.errors import IllegalStateError, KafkaError
+from aiokafka.errors import KafkaError
 
 from accountant.records import Stand
 from stream.logs.lines import Line
@@ -25,16 +23,14 @@ if TYPE_CHECKING:
 
     from stream.logs.lines import Log
 
-__all__ = ["Blocked", "Bounds", "Lookout", "Reports", "Stopped"]
+__all__ = ["Blocked", "Bounds", "Lookout", "Reports"]
 
 _EVERY_S = 0.5
 _PATIENCE_S = 5.0
 _REPORT_S: Final = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
 _HELD_AFTER_S: Final = 10.0  # transactions commit, leaders are elected
 _HELD_EVERY_S: Final = 60.0
-_AGAIN_S: Final = 5.0  # another replica may hold the batch as it was written
 _HELD: Final = frozenset({Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE})
-_GOES_ON: Final = {Stand.READING, Stand.END}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +121,8 @@ class Reports:
             seen: by feed and partition, the offset of the next record and how the partition stands.
         """
         now_s = self._monotonic_s()
-        stands = {
-            (feed, partition): Stand.READING if stand in _GOES_ON else stand
+        stands: dict[tuple[str, int], Stand] = {
+            (feed, partition): Stand.READING if stand is Stand.END else stand
             for feed, partitions in seen.items()
             for partition, (_, stand) in partitions.items()
         }
@@ -173,39 +169,3 @@ class Blocked:
         if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
             self._again_s[partition] = now_s + _HELD_EVERY_S
             self.log.warning(Line.BLOCKED, **place, state=stand.value)
-
-
-class Stopped:
-    """Partitions of one assignment whose next batch cannot be read: they rest, and are tried again.
-
-    Args:
-        consumer: aiokafka's.
-    """
-
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
-        self._damage: set[TopicPartition] = set()
-        self._again_s: dict[TopicPartition, float] = {}
-
-    def __contains__(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition stood at a damaged batch when it was last tried."""
-        return partition in self._damage
-
-    def stop(self, partition: TopicPartition) -> None:
-        """Read nothing more of a partition for a while; the others go on."""
-        self._damage.add(partition)
-        self._again_s[partition] = time.monotonic() + _AGAIN_S
-        with suppress(IllegalStateError):  # it has left, and nobody was told so far
-            self._consumer.pause(partition)
-
-    def read_on(self, partition: TopicPartition) -> None:
-        """Take note that something of a partition was read."""
-        self._damage.discard(partition)
-
-    def try_again(self) -> None:
-        """Read those again whose time has come."""
-        now_s = time.monotonic()
-        for partition in [one for one, at_s in self._again_s.items() if at_s <= now_s]:
-            del self._again_s[partition]
-            with suppress(IllegalStateError):
-                self._consumer.resume(partition)

@@ -12,7 +12,6 @@ import contextlib
 import os
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from importlib.metadata import version
@@ -38,7 +37,6 @@ from stream.kafka.ingest import Ingest
 from stream.kafka.nodes import tolerate_no_broker
 from stream.kafka.publish import Publisher
 from stream.kafka.refusals import note, noting_refusals
-from stream.kafka.tasks import in_thread
 from stream.kafka.witness import Witness
 from stream.logs.lines import Line, Log
 from stream.metrics.journal import kind_of
@@ -50,7 +48,6 @@ from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from concurrent.futures import Executor
     from typing import NoReturn
 
     from accountant.records import LogIdentity
@@ -138,9 +135,7 @@ def run(
             metrics=metrics,
         )
         metrics.answered(KAFKA)  # not before: a start that may yet be refused is not ready
-        publisher = partial(
-            Publisher, runtime, witness=lambda: Witness(*mine).opened(), released=released
-        )
+        publisher = partial(Publisher, runtime, lambda: Witness(*mine).opened(), released)
         tasks = _Tasks(
             runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies
         )
@@ -170,7 +165,7 @@ class _Tasks:
 
     runtime: Runtime
     identities: dict[str, LogIdentity]
-    publisher: Callable[[Executor], Publisher]
+    publisher: Callable[[], Publisher]
     log_check_s: float
     _: KW_ONLY
     log: Log
@@ -178,8 +173,6 @@ class _Tasks:
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
-        self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
-        self._in_thread = partial(in_thread, self._executor)
         self._rung = asyncio.Event()
 
     def ready(self) -> None:
@@ -188,13 +181,12 @@ class _Tasks:
         self.log.info(Line.READY, version=version("tocsin"), alarms=alarms)
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
-        """Return every task but the look for a broker; ``ring`` sends a wake-up message."""
+        """Return every task; ``ring`` sends a wake-up message."""
         ingest = partial(Ingest, self.runtime, identities=self.identities, ring=ring, log=self.log)
-        publisher = partial(self.publisher, self._executor)
         return [
             lambda: ingest().run(),
             self.poll,
-            lambda: publisher().run(),
+            lambda: self.publisher().run(),
             self.watch_log,
             self.watch_ledger,
         ]
@@ -203,33 +195,25 @@ class _Tasks:
         """Decide whatever is due, at every bell and now and then, should one be lost."""
         while True:
             self._rung.clear()
-            while await self._in_thread(self._decide_due):
+            while await asyncio.to_thread(self._decide_due):
                 pass
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._rung.wait(), _POLL_S)
 
     async def watch_ledger(self) -> None:
         """Show the ledger's state to the custodian."""
-        ledger, metrics = self.runtime.ledger, self.runtime.metrics
         while True:
-            metrics.ledger(await self._in_thread(ledger.reports.status))
+            await asyncio.to_thread(self._show_ledger)
             self.dependencies.ledger.found()
-            metrics.journal(await self._in_thread(ledger.journal.entries))
-            await self._in_thread(lambda: metrics.realised(ledger.reports))
-            metrics.answered(LEDGER)
             await asyncio.sleep(_STATUS_S)
 
     async def watch_log(self) -> None:
         """Stop when a feed's log is no longer the registered one."""
-        check = partial(check_unchanged, self.runtime.alarms, self.runtime.ledger)
+        runtime = self.runtime
         while True:
             await asyncio.sleep(self.log_check_s)
-            await self._in_thread(check)
-            self.runtime.metrics.answered(KAFKA)
-
-    async def look_for_kafka(self) -> None:
-        """Say when Kafka goes away and comes back: its clients wait for it silently."""
-        await self.dependencies.look_for_kafka(require_kafka(self.runtime.alarms))
+            await asyncio.to_thread(check_unchanged, runtime.alarms, runtime.ledger)
+            runtime.metrics.answered(KAFKA)
 
     def answer(self, bell: bytes) -> None:
         """Let what is due be decided, if a wake-up message names an alarm of ours."""
@@ -257,6 +241,12 @@ class _Tasks:
         if isinstance(error, (*KAFKA_AWAY, asyncio.CancelledError)):
             error = _away(error)
         self._end(error, error.exit_code if isinstance(error, TocsinError) else UNKNOWN_ERROR)
+
+    def _show_ledger(self) -> None:
+        ledger, metrics = self.runtime.ledger, self.runtime.metrics
+        metrics.ledger(ledger.reports.status())
+        metrics.journal(ledger.journal.entries())
+        metrics.realised(ledger.reports)
 
     def _decide_due(self) -> bool:
         """Decide what is due by now; tell whether there may be more, counted meanwhile."""
@@ -324,12 +314,9 @@ def _app(tasks: _Tasks) -> App:
         broker_heartbeat_interval=max(session_s / 3, 0.5),
         broker_request_timeout=max(session_s + 1, 40.0),
         consumer_auto_offset_reset="latest",
-        producer_acks=-1,
         topic_disable_leader=True,
         topic_allow_declare=False,
-        store="memory://",
         web_enabled=False,
-        autodiscover=False,
     )
     bells = app.topic(kafka.wakeup_topic, key_serializer="raw", value_serializer="raw")
 
@@ -349,7 +336,10 @@ def _app(tasks: _Tasks) -> App:
 
         async def on_start(self) -> None:
             """Called by mode."""
-            for task in (*tasks.all(ring), tasks.look_for_kafka):
+            # Kafka's clients wait for it silently: whether it is there is asked beside them.
+            look_for_kafka = partial(tasks.dependencies.look_for_kafka, kafka)
+            self.add_future(tasks.guarded(look_for_kafka))
+            for task in tasks.all(ring):
                 self.add_future(tasks.guarded(task))
 
     app.service(Hosted)

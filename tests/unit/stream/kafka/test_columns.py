@@ -17,7 +17,6 @@ from aiokafka.consumer import fetcher
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from stream.events.records import Record, Records
 from stream.kafka import columns
 from stream.kafka.columns import Damage, Fetched, as_columns, fetch
 from stream.kafka.headers import TolerantRecords
@@ -320,27 +319,3 @@ async def test_aiokafka_unpacks_where_we_think_it_does() -> None:
     with pytest.raises(RuntimeError, match="does not fit"):
         arguments["value_deserializer"](b"")
     assert MemoryRecords is not fetcher.MemoryRecords
-
-
-def _brought(*values: bytes | None) -> Fetched:
-    records = [Record(n, 0, log_append=True, value=value) for n, value in enumerate(values)]
-    parts = (records[::2], records[1::2])
-    found = {TopicPartition("t", n): Records.of(part) for n, part in enumerate(parts) if part}
-    return Fetched(found, {})
-
-
-def test_little_is_what_costs_less_than_to_ask_for_it() -> None:
-    """Nothing was waited for already; many records and large ones are read as fast as they come."""
-    for values in ([b"event"], [None, b"event"], [b"event"] * 999):
-        assert _brought(*values).little
-    for values in ([], [b"event"] * 1_000, [b"event", bytes(1 << 16)]):
-        assert not _brought(*values).little
-
-
-def test_little_of_many_partitions_is_taken_without_a_pause() -> None:
-    """A call takes four blocks: to wait after each would keep a hundred partitions for a second."""
-    places = [TopicPartition("badges", n) for n in range(9)]
-    reader = Reader({place: batch(0, [b"event"]) for place in places}, **as_columns())
-    fetched = [reader.read() for _ in range(3)]
-    assert [len(each.records) for each in fetched] == [4, 4, 1]
-    assert [each.little for each in fetched] == [False, False, True]

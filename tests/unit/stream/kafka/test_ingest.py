@@ -19,7 +19,7 @@ from accountant.records import PartialStatus
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
-from stream.kafka import ingest, positions
+from stream.kafka import ingest
 from stream.kafka.columns import Damage
 from stream.kafka.ingest import Assigned
 from stream.kafka.positions import Bounds
@@ -166,7 +166,8 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
-    monkeypatch.setattr(positions, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(ingest, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(ingest, "_POLL_MS", 1)
     monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
     told: list[str] = []
     reading_on = asyncio.Event()
@@ -176,25 +177,26 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
         if told[0] != why:
             reading_on.set()
 
+    fetches: list[list[Any]] = [
+        [Damage(7, "CorruptRecordException")],
+        [Records.of([Record(7, 0, log_append=True, value=b"")])],
+    ]
+    asked_s: list[float] = []
+
     class Consumer(_Consumer):
-        paused: set[TopicPartition] = set()  # noqa: RUF012 (one consumer)
-
-        def pause(self, partition: TopicPartition) -> None:
-            self.paused.add(partition)
-
-        def resume(self, partition: TopicPartition) -> None:
-            self.paused.remove(partition)
-            self.records = [Records.of([Record(7, 0, log_append=True, value=b"")])]
+        async def getmany(self, *wanted: Any, **_: Any) -> dict[TopicPartition, list[Any]]:
+            assert wanted == (PARTITION,)
+            asked_s.append(loop.time())
+            return {PARTITION: fetches.pop(0)} if fetches else await super().getmany()
 
     lookout: Any = SimpleNamespace(bounds={PARTITION: Bounds(1, 9, 9)})
-    consumer, read = Consumer(), asyncio.Event()
-    loop = asyncio.get_running_loop()
+    loop, read = asyncio.get_running_loop(), asyncio.Event()
+    consumer = Consumer()
     reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
     reader.newest_append_ms = 0
     reading = _reading(reader, 7, metrics={"held": hold})
-    consumer.records = [Damage(7, "CorruptRecordException")]
     await _until(reading._loop(consumer, None, lookout), read, reading_on)
-    assert not consumer.paused
+    assert asked_s[1] - asked_s[0] >= 0.05
     assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
 
 
