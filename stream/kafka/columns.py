@@ -27,7 +27,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import PartitionRecords
 
 from stream.events.records import Records
-from stream.kafka.headers import Proxy, tolerate_headers
+from stream.kafka.headers import tolerate_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from aiokafka import TopicPartition
 
     from stream.events.records import Headers
+    from stream.kafka.headers import Batch
 
 __all__ = ["LOG_APPEND_TIME", "Damage", "Fetched", "as_columns", "fetch"]
 
@@ -135,8 +136,10 @@ def _fetched(
     _, wanted, *checks = how
     if not isinstance(wanted, _AsColumns):
         return PartitionRecords(partition, records, aborted, offset, *how)
-    batches = _Batches(records, headers=partition.topic in wanted.headers_of)
-    return _Blocks(partition, batches, aborted, offset, None, None, *checks)
+    records.whole = True
+    blocks = _Blocks(partition, records, aborted, offset, None, None, *checks)
+    blocks.with_headers = partition.topic in wanted.headers_of
+    return blocks
 
 
 class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stubs
@@ -146,6 +149,7 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
     """
 
     next_fetch_offset: int
+    with_headers: bool
 
     def _unpack_records(self) -> Iterator[Records | Damage]:
         batches = super()._unpack_records()
@@ -153,15 +157,15 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
         block = _Block()
         while True:
             try:
-                batch = next(batches, None)
+                records = next(batches, None)
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 (total: it is about these bytes alone)
                 damage = Damage(self.next_fetch_offset, type(error).__name__)
                 break
-            if batch is None:
+            if records is None:
                 break
-            block.add(batch)
+            block.add(records, with_headers=self.with_headers)
             if len(block.value) >= _BLOCK_RECORDS or block.size >= _BLOCK_BYTES:
                 yield block.columns()
                 block = _Block()
@@ -170,37 +174,11 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
         if damage is not None:
             yield damage
 
-    def _consumer_record(self, _partition: TopicPartition, batch: _Batch) -> _Batch:
-        """Return a batch with its records from the place on that was asked for."""
-        if batch.records[0].offset < self.next_fetch_offset:
-            batch.records = [one for one in batch.records if one.offset >= self.next_fetch_offset]
-        return batch
-
-
-class _Batches(Proxy):
-    """Fetched batches, each of which iterates over itself as a whole."""
-
-    def __init__(self, records: Any, *, headers: bool) -> None:
-        super().__init__(records)
-        self._headers = headers
-
-    def next_batch(self) -> _Batch:
-        """Return the next batch."""
-        return _Batch(self._held.next_batch(), headers=self._headers)
-
-
-class _Batch(Proxy):
-    """A batch as aiokafka knows it, iterated over as a whole: it passes for its last record."""
-
-    def __init__(self, batch: Any, *, headers: bool) -> None:
-        super().__init__(batch)
-        self.with_headers = headers
-
-    def __iter__(self) -> Iterator[_Batch]:
-        self.records = list(self._held)
-        if self.records:
-            self.offset = self.records[-1].offset
-            yield self
+    def _consumer_record(self, _partition: TopicPartition, batch: Batch) -> list[Any]:
+        """Return the records of a batch from the place on that was asked for."""
+        if batch.records[0].offset >= self.next_fetch_offset:
+            return batch.records
+        return [one for one in batch.records if one.offset >= self.next_fetch_offset]
 
 
 class _Block:
@@ -216,30 +194,22 @@ class _Block:
         self.value: list[bytes | None] = []
         self.size = 0
 
-    def add(self, batch: _Batch) -> None:
+    def add(self, records: list[Any], *, with_headers: bool) -> None:
         """Add the records of a batch.
 
         All of a batch are dated the same way; where the broker dated it, all at the same time.
         Those of the oldest format have no timestamp.
         """
-        records, first = batch.records, batch.records[0]
-        value = list(map(_VALUE, records))
-        log_append = first.timestamp_type == LOG_APPEND_TIME
+        value, first = list(map(_VALUE, records)), records[0]
         self.value += value
-        try:
-            self.size += sum(map(len, value))
-        except TypeError:  # a tombstone
-            self.size += sum(map(len, filter(None, value)))
+        self.size += sum(map(len, filter(None, value)))  # without tombstones
         self._offset += map(_OFFSET, records)
-        if log_append or first.timestamp is None:
-            self._alike.append(len(records))
-            self._timestamp_ms.append(-1 if first.timestamp is None else first.timestamp)
-            self._log_append.append(log_append)
-        else:
-            self._alike += [1] * len(records)
-            self._timestamp_ms += [record.timestamp for record in records]
-            self._log_append += [False] * len(records)
-        if batch.with_headers:
+        log_append = first.timestamp_type == LOG_APPEND_TIME
+        dated = [first] if log_append or first.timestamp is None else records
+        self._alike += [len(records) // len(dated)] * len(dated)
+        self._timestamp_ms += [-1 if one.timestamp is None else one.timestamp for one in dated]
+        self._log_append += [log_append] * len(dated)
+        if with_headers:
             self._headers += [record.headers for record in records]
 
     def columns(self) -> Records:
