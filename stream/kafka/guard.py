@@ -12,7 +12,7 @@ from accountant.errors import (
 )
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
-from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.kafka.topics import check
 from stream.kafka.whole import read_whole
 from stream.kafka.witness import Witness
 from stream.model.alarms import require_kafka
@@ -48,10 +48,7 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
         DependencyError: Kafka cannot be reached.
         LogChangedError: a topic is missing, or set up so that windows could not be exact.
     """
-    with admin_client(require_kafka(alarms)) as client:
-        wanted = plan(alarms)
-        facts = describe(client, [topic.name for topic in wanted])
-    found = [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
+    found, facts = check(alarms)
     if found:
         raise LogChangedError(
             "\n".join(found), hint="`tocsin topics check FILE` lists what each topic needs"

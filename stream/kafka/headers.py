@@ -101,6 +101,8 @@ class Batch:
 class _AnyHeaders(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka ships no stubs
     """Reads records whose headers are no text."""
 
+    _buffer: bytearray
+
     def _maybe_uncompress(self) -> None:
         super()._maybe_uncompress()
         self._buffer = _AnyText(self._buffer)

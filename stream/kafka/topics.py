@@ -86,7 +86,9 @@ class TopicFacts:
         )
 
 
-def check(alarms: Alarms, *, create_missing: bool, partitions: int) -> list[str]:
+def check(
+    alarms: Alarms, *, create_missing: bool = False, partitions: int = 4
+) -> tuple[list[str], dict[str, TopicFacts]]:
     """Return what is wrong with the topics, after creating the missing ones if told to.
 
     An existing topic is never altered: changing the timestamp type or the partitions of a feed
@@ -97,21 +99,23 @@ def check(alarms: Alarms, *, create_missing: bool, partitions: int) -> list[str]
         create_missing: create the topics that are missing.
         partitions: of the feeds that are created.
 
+    Returns:
+        One sentence for each thing that is wrong, and what every topic that exists is like.
+
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
         DependencyError: Kafka cannot be reached.
     """
-    kafka = require_kafka(alarms)
     wanted = plan(alarms, partitions=partitions)
     names = [topic.name for topic in wanted]
-    with admin_client(kafka) as client:
+    with admin_client(require_kafka(alarms)) as client:
         facts = describe(client, names)
         if create_missing:
             for topic in wanted:
                 if topic.name not in facts:
                     create(client, topic)
             facts = describe(client, names)
-    return [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
+    return [line for topic in wanted for line in problems(topic, facts.get(topic.name))], facts
 
 
 def feed_of(alarms: Alarms, name: str) -> Feed:

@@ -29,12 +29,12 @@ from operators.noise.source import KeyedNoise
 from stream import build
 from stream.decisions import judge
 from stream.kafka import (
-    guard,
     ingest,
     positions,
     publish,
     refusals,
     takeover,
+    topics,
     whole,
     witness,
     worker,
@@ -170,7 +170,7 @@ def world_of(
         (whole, "AIOKafkaConsumer", consumer),
         *(
             each
-            for module in (guard, whole)
+            for module in (topics, whole)
             for each in (
                 (module, "admin_client", lambda _: _admin(schedule, broker)),
                 (module, "describe", lambda _, names: {one: broker.facts[one] for one in names}),

@@ -169,7 +169,7 @@ def test_records_dated_by_their_sender_never_count(
 
 
 def _created(scenario: Scenario) -> list[str]:
-    return check(scenario.alarms(), create_missing=True, partitions=scenario.partitions)
+    return check(scenario.alarms(), create_missing=True, partitions=scenario.partitions)[0]
 
 
 def _set(broker: Broker, topic: str, key: str, value: str) -> None:
