@@ -6,21 +6,21 @@ of thousands at a time. What may be read is still decided by aiokafka's own code
 checksums, aborted transactions, control records, places in compacted logs, positions.
 
 A batch that cannot be read ends no call: what lies before it is handed out, then its place
-(``Damage``), and the partition's position stays there. aiokafka by itself raises, which also loses
+(``damaged``), and the partition's position stays there. aiokafka by itself raises, which also loses
 what the same call had already taken of other partitions.
 
 ``fetch`` returns, and positions stand, like this::
 
     log       [ batch ][ batch ][ damaged ][ batch ]
     records   ^^^^^^^^^^^^^^^^^^
-    position                    ^  here, and at the next fetch Damage alone
+    position                    ^  here, and at the next fetch that alone
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from aiokafka.consumer import fetcher
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from stream.events.records import Headers
     from stream.kafka.headers import Batch
 
-__all__ = ["LOG_APPEND_TIME", "Damage", "Fetched", "as_columns", "fetch"]
+__all__ = ["LOG_APPEND_TIME", "Fetched", "as_columns", "fetch"]
 
 LOG_APPEND_TIME: Final = 1
 """How aiokafka says that the broker set a record's timestamp."""
@@ -50,31 +50,18 @@ _BLOCKS: Final = 4
 _OFFSET, _VALUE = attrgetter("offset"), attrgetter("value")
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """A batch that cannot be read: a wrong checksum, an unknown codec, records that do not end.
-
-    Args:
-        offset: where the partition stands still.
-        reason: the class of what reading it raised; never its text, which may quote the batch.
-    """
-
-    offset: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """What one call brought.
 
     Args:
         records: by partition, in log order, at least one each.
-        damage: by partition, where reading stopped; it is told again after every fetch, so whoever
-            reads on names the others for a while.
+        damaged: partitions at a batch that cannot be read: a wrong checksum, an unknown codec,
+            records that do not end. It is told again after every fetch, so whoever reads on names
+            the others for a while.
     """
 
     records: dict[TopicPartition, Records]
-    damage: dict[TopicPartition, Damage]
+    damaged: set[TopicPartition]
 
 
 def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
@@ -102,10 +89,11 @@ async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> 
         KafkaError: as ``getmany``, but never for a batch that cannot be read.
     """
     taken = await consumer.getmany(*partitions, timeout_ms=timeout_ms, max_records=_BLOCKS)
-    found = Fetched({}, {})
+    found = Fetched({}, set())
     for partition, blocks in taken.items():
-        if blocks and isinstance(blocks[-1], Damage):
-            found.damage[partition] = blocks.pop()
+        if blocks and blocks[-1] is None:
+            blocks.pop()
+            found.damaged.add(partition)
         if blocks:
             found.records[partition] = Records.joined(blocks)
     return found
@@ -143,7 +131,7 @@ def _fetched(
 
 
 class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stubs
-    """Iterates over blocks, and over one ``Damage`` at the end where there is one.
+    """Iterates over blocks, and ``None`` at the end where a batch cannot be read.
 
     aiokafka's loop runs over batches that each claim to be one record.
     """
@@ -151,17 +139,17 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
     next_fetch_offset: int
     with_headers: bool
 
-    def _unpack_records(self) -> Iterator[Records | Damage]:
+    def _unpack_records(self) -> Iterator[Records | None]:
         batches = super()._unpack_records()
-        damage = None
+        damaged = False
         block = _Block()
         while True:
             try:
                 records = next(batches, None)
             except MemoryError:
                 raise
-            except Exception as error:  # noqa: BLE001 (total: it is about these bytes alone)
-                damage = Damage(self.next_fetch_offset, type(error).__name__)
+            except Exception:  # noqa: BLE001 (total: it is about these bytes alone)
+                damaged = True
                 break
             if records is None:
                 break
@@ -171,8 +159,8 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
                 block = _Block()
         if block.value:
             yield block.columns()
-        if damage is not None:
-            yield damage
+        if damaged:
+            yield None
 
     def _consumer_record(self, _partition: TopicPartition, batch: Batch) -> list[Any]:
         """Return the records of a batch from the place on that was asked for."""

@@ -96,8 +96,8 @@ class _Writer:
         grace_ms = max((alarm.grace_ms for alarm in counted_on(self.feed, alarms)[0]), default=0)
         from_ms, until_ms = self.feed.history or (0, 0)
         every_ms = self.feed.watermark_interval_ms
-        self._first_ms = from_ms // every_ms * every_ms
-        self._last_ms = -(-(until_ms + grace_ms) // every_ms) * every_ms + every_ms
+        first_ms = from_ms // every_ms * every_ms
+        self._grid_ms = range(first_ms, until_ms + grace_ms + 2 * every_ms, every_ms)
         self._until_ms = until_ms
 
     async def run(self) -> int:
@@ -111,13 +111,13 @@ class _Writer:
         try:
             # Ends what a killed replay left open; only then is its last committed mark the last.
             await producer.start()
-            return await self._write(producer, await self._resume_ms())
+            return await self._write(producer, await self._next_mark())
         finally:
             await producer.stop()
 
-    async def _write(self, producer: Any, resume_ms: int) -> int:
+    async def _write(self, producer: Any, number: int) -> int:
         written = 0
-        for parts in _transactions(self._log(resume_ms)):
+        for parts in _transactions(self._log(number)):
             async with producer.transaction():
                 sent = [
                     await producer.send(self.feed.topic, **message)
@@ -131,28 +131,24 @@ class _Writer:
             self.progress(written, len(self.source))
         return written
 
-    def _log(self, resume_ms: int) -> Iterator[pa.RecordBatch | int]:
-        """Yield rows, and behind them the grid point that they lie before.
+    def _log(self, number: int) -> Iterator[pa.RecordBatch | int]:
+        """Yield rows, and behind them the number of the mark that they lie before.
 
         Args:
-            resume_ms: the last mark that was committed; what lies behind it is yielded.
+            number: of the first mark that is missing; what lies behind the one before is yielded.
         """
-        every_ms = self.feed.watermark_interval_ms
-        if resume_ms < 0:
-            yield self._first_ms
-        mark_ms = max(resume_ms, self._first_ms)
         for batch in self.source.record_batches():
             times = batch.column(self.feed.time).to_numpy()
-            at = int(times.searchsorted(mark_ms))
+            at = int(times.searchsorted(self._grid_ms[number - 1])) if number else 0
             end = int(times.searchsorted(self._until_ms))
             while at < end:
-                stop = min(int(times.searchsorted(mark_ms + every_ms)), end)
+                stop = min(int(times.searchsorted(self._grid_ms[number])), end)
                 yield batch.slice(at, stop - at)
                 at = stop
-                if at < len(times):  # else the next batch may have more before this grid point
-                    mark_ms += every_ms
-                    yield mark_ms
-        yield from range(mark_ms + every_ms, self._last_ms + every_ms, every_ms)
+                if at < len(times):  # else the next batch may have more before this mark
+                    yield number
+                    number += 1
+        yield from range(number, len(self._grid_ms))
 
     def _events(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         """Yield the messages that hold rows, as arguments of ``send``."""
@@ -165,27 +161,25 @@ class _Writer:
             for value, key in zip(coding.write(part), keys, strict=coding.single):
                 yield {"value": value, "key": key, "partition": partition}
 
-    def _marks(self, time_ms: int) -> Iterator[dict[str, Any]]:
+    def _marks(self, number: int) -> Iterator[dict[str, Any]]:
         """Yield a mark for every partition, as arguments of ``send``."""
-        sequence = (time_ms - self._first_ms) // self.feed.watermark_interval_ms
         for partition in range(self.partitions):
-            mark = Mark(self.feed.name, time_ms, partition, sequence)
+            mark = Mark(self.feed.name, self._grid_ms[number], partition, number)
             value, headers = encode_mark(mark, self.feed.watermark_key or b"")
             yield {"value": value, "partition": partition, "headers": headers}
 
-    async def _resume_ms(self) -> int:
-        """Return the last mark committed to every partition, -1 on a fresh topic.
+    async def _next_mark(self) -> int:
+        """Return the number of the first mark that is not committed to every partition.
 
-        Partitions end with it, but for transactions that were aborted: they are read from further
-        and further back.
+        Partitions end with their last one, but for transactions that were aborted: they are read
+        from further and further back.
         """
-        marks: dict[TopicPartition, int] = {}
+        last: dict[TopicPartition, int] = {}
         tail, all_read = _TAIL_RECORDS, False
         async with opened(self._kafka, self.feed.topic, self.partitions) as whole:
-            begins, ends = whole.begins, whole.ends
-            while len(marks) < len(ends) and not all_read:
-                for place, end in ends.items():
-                    whole.consumer.seek(place, max(begins[place], end - tail))
+            while len(last) < len(whole.ends) and not all_read:
+                for place, end in whole.ends.items():
+                    whole.consumer.seek(place, max(whole.begins[place], end - tail))
                 async for place, records in whole.records():
                     for record in records:
                         mark = verified_mark(
@@ -196,10 +190,10 @@ class _Writer:
                             partition=place.partition,
                         )
                         if mark is not None:
-                            marks[place] = mark.time_ms
-                all_read = all(end - tail <= begins[place] for place, end in ends.items())
+                            last[place] = mark.sequence
+                all_read = all(end - tail <= whole.begins[at] for at, end in whole.ends.items())
                 tail *= 8
-        return min(marks.values()) if len(marks) == len(ends) else -1
+        return 1 + min(last.values()) if len(last) == len(whole.ends) else 0
 
 
 def _transactions(

@@ -207,7 +207,7 @@ class Ingest:
             await every(
                 self._read(partition, records) for partition, records in fetched.records.items()
             )
-            for partition in self.assigned.keys() & fetched.damage.keys():
+            for partition in self.assigned.keys() & fetched.damaged:
                 self.assigned[partition].again_s = time.monotonic() + _AGAIN_S
             if loop.time() >= next_look:
                 next_look = loop.time() + _LOOK_S
@@ -223,7 +223,7 @@ class Ingest:
         if wanted:
             return await fetch(consumer, *wanted, timeout_ms=_POLL_MS)
         await asyncio.sleep(_POLL_MS / 1000)
-        return Fetched({}, {})
+        return Fetched({}, set())
 
     def _take_over(self, consumer: Any) -> None:
         """Seek where the readers of this worker's partitions stand; forget those of others.

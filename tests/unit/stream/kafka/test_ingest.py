@@ -20,7 +20,6 @@ from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
 from stream.kafka import ingest
-from stream.kafka.columns import Damage
 from stream.kafka.ingest import Assigned
 from stream.kafka.positions import Bounds
 from stream.logs.lines import Log
@@ -178,7 +177,7 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
             reading_on.set()
 
     fetches: list[list[Any]] = [
-        [Damage(7, "CorruptRecordException")],
+        [None],
         [Records.of([Record(7, 0, log_append=True, value=b"")])],
     ]
     asked_s: list[float] = []
