@@ -86,9 +86,8 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
         with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
             with pq.ParquetWriter(file, _SCHEMA) as writer:
                 while batch := list(islice(left, _BATCH_ROWS)):
-                    columns = list(zip(*batch, strict=True))
-                    columns[3] = tuple(payload.decode() for payload in columns[3])
-                    writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+                    fields = [row._asdict() for row in batch]
+                    writer.write_batch(pa.RecordBatch.from_pylist(fields, schema=_SCHEMA))
                     many += len(batch)
             file.flush()
             os.fsync(file.fileno())
@@ -213,6 +212,5 @@ def _entries_in(path: Path) -> Iterator[EntryRow]:
         if file.schema_arrow.remove_metadata() != _SCHEMA:
             raise ValueError("other columns than those of entries")
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(_FIELDS)):
-            columns = [column.to_pylist() for column in batch.columns]
-            for seq, kind, key, payload, hashed in zip(*columns, strict=True):
-                yield EntryRow(seq, kind, key, payload.encode(), hashed)
+            for fields in batch.to_pylist():
+                yield EntryRow(**fields | {"payload": fields["payload"].encode()})

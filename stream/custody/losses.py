@@ -80,7 +80,9 @@ def group_losses(alarms: Alarms, ledger: Ledger, alarm: Alarm, at_ms: int | None
         for charge in charges
     ]
     losses = loss_by_predicate(costs, rows[alarm.id, alarm.fingerprint])
-    complete = not _archived(ledger, scope, at_ms)
+    archived_ms = ledger.reports.status().scopes[scope].archived_ms
+    # Windows that cover an instant before may lie in an archive.
+    complete = archived_ms is None or (at_ms is not None and at_ms >= archived_ms)
     return Losses(losses.units, losses.exact and complete, complete, at_ms)
 
 
@@ -92,13 +94,6 @@ def _realised(ledger: Ledger, alarm: str, period: int | None, cells: int) -> Rea
         if found.windows == before.windows:
             break
     return found
-
-
-def _archived(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
-    """Whether windows that cover an instant may lie in an archive."""
-    known = ledger.reports.status().scopes.get(scope)
-    until_ms = None if known is None else known.archived_ms
-    return until_ms is not None and (at_ms is None or at_ms < until_ms)
 
 
 def _nothing_of(alarm: Alarm) -> RowCharge:

@@ -7,7 +7,7 @@ that lies in an archive which is not given, is compared with the digest in its o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from heapq import merge
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -150,7 +150,7 @@ class _Comparing:
         until = max(last, left) if to_the_end else last
         moved = (row for row in archived if first <= row.sequence <= until)
         here = self._ledger.progress.numbered(alarm, first, until)
-        for row in merge(moved, here, key=lambda one: one.sequence):
+        for row in chain(moved, here):
             yield from self._with_row(row)
         behind = f", and not those published behind, up to {left}" if left > until else ""
         self.notes.append(f"{alarm}: decisions {first} to {until} compared{behind}")

@@ -18,7 +18,6 @@ what the same call had already taken of other partitions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -74,7 +73,7 @@ def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
     """
     tolerate_headers()
     fetcher.PartitionRecords = _fetched
-    return {"value_deserializer": _AsColumns(frozenset(headers_of))}
+    return {"value_deserializer": _AsColumns(headers_of)}
 
 
 async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> Fetched:
@@ -99,15 +98,12 @@ async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _AsColumns:
-    """How a consumer says what it wants: aiokafka passes deserializers on to where it unpacks."""
+class _AsColumns(frozenset[str]):
+    """How a consumer says what it wants: topics whose headers are; see :func:`as_columns`.
 
-    headers_of: frozenset[str]
-
-    def __call__(self, _value: bytes | None) -> bytes | None:
-        """Refuse to be what it is passed as: then this module is not where records are unpacked."""
-        raise RuntimeError("aiokafka unpacks records by itself: this version does not fit")
+    aiokafka passes deserializers on to where it unpacks. Where this one is called, it does so by
+    itself: that version does not fit.
+    """
 
 
 def _fetched(
@@ -126,7 +122,7 @@ def _fetched(
         return PartitionRecords(partition, records, aborted, offset, *how)
     records.whole = True
     blocks = _Blocks(partition, records, aborted, offset, None, None, *checks)
-    blocks.with_headers = partition.topic in wanted.headers_of
+    blocks.with_headers = partition.topic in wanted
     return blocks
 
 

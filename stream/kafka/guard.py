@@ -122,7 +122,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
         DependencyError: Kafka cannot be reached.
         LedgerRolledBackError: the decisions topic shows what the ledger does not know.
     """
-    since_ms = _since_ms(alarms, ledger)
+    since_ms = _since_ms(ledger)
     published = seen_decisions(alarms, ledger, since_ms=since_ms, others=others)
     unknown = ledger.upkeep.unknown_decisions(published.decisions)
     if unknown:
@@ -216,7 +216,7 @@ def read_records(
     return read_whole(kafka, topic, read)
 
 
-def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
+def _since_ms(ledger: Ledger) -> int:
     """Return when the first decision that a ledger may lack was published at the earliest.
 
     A copy lacks what was decided after its own last decision, by the clock that dates records, and
@@ -226,11 +226,5 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
     decided_ms = ledger.upkeep.last_decided_ms()
     if decided_ms is None:
         return 0
-    histories = {alarm.id: alarm.feed.history for alarm in alarms.running.values()}
-    going_on = [
-        row.cursor_ms
-        for row in ledger.pins.queries()
-        if not row.retired
-        and ((history := histories.get(row.query)) is None or row.cursor_ms < history[1])
-    ]
+    going_on = [row.cursor_ms for row in ledger.pins.queries() if not row.retired]
     return max(min([decided_ms, *going_on]) - _CLOCKS_MS, 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from accountant.errors import ConfigError, DependencyError
+from accountant.errors import ConfigError, DependencyError, LogChangedError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments, reaching
 from stream.kafka.reach import require_kafka_there
@@ -29,6 +29,7 @@ __all__ = [
     "check",
     "create",
     "describe",
+    "facts_of",
     "feed_of",
     "plan",
     "problems",
@@ -214,6 +215,22 @@ def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts
         )
         for topic in existing
     }
+
+
+def facts_of(client: KafkaAdminClient, name: str) -> TopicFacts:
+    """Return the facts of a topic.
+
+    Raises:
+        DependencyError: the broker cannot say, or may not.
+        LogChangedError: there is no such topic.
+    """
+    facts = describe(client, [name]).get(name)
+    if facts is None:
+        raise LogChangedError(
+            f"topic {name!r} does not exist",
+            hint="correct its name, or create it with `tocsin topics create FILE`",
+        )
+    return facts
 
 
 def problems(wanted: TopicPlan, facts: TopicFacts | None) -> list[str]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from accountant.errors import LogChangedError
 from stream.kafka.clients import FETCH, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.headers import tolerate_headers
-from stream.kafka.topics import admin_client, describe
+from stream.kafka.topics import admin_client, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -96,15 +95,10 @@ def read_whole(kafka: KafkaSettings, topic: str, read: Callable[[Whole], Awaitab
         LogChangedError: there is no such topic.
     """
     with admin_client(kafka) as client:
-        facts = describe(client, [topic]).get(topic)
-    if facts is None:
-        raise LogChangedError(
-            f"topic {topic!r} does not exist",
-            hint="correct its name, or create it with `tocsin topics create FILE`",
-        )
+        partitions = facts_of(client, topic).partitions
 
     async def reading() -> T:
-        async with opened(kafka, topic, facts.partitions) as whole:
+        async with opened(kafka, topic, partitions) as whole:
             return await read(whole)
 
     with reaching(

@@ -169,13 +169,10 @@ def world_of(
         (witness, "AIOKafkaProducer", producer),
         (whole, "AIOKafkaConsumer", consumer),
         *(
-            each
+            (module, "admin_client", lambda _: _admin(schedule, broker))
             for module in (topics, whole)
-            for each in (
-                (module, "admin_client", lambda _: _admin(schedule, broker)),
-                (module, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
-            )
         ),
+        (topics, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
         (worker, "host", pool.host),
         (worker, "_app", lambda tasks: tasks),
         (worker, "serve", lambda *_: nullcontext()),

@@ -79,7 +79,7 @@ def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError):
         write_entries(breaks(), file)
-    with pytest.raises(UnicodeDecodeError):
+    with pytest.raises(ValueError, match="utf8"):
         write_entries([rows[0]._replace(payload=b"\xff")], file)
     assert file.read_bytes() == before
     write_entries(rows, file)

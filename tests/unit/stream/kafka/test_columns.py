@@ -315,6 +315,6 @@ async def test_aiokafka_unpacks_where_we_think_it_does() -> None:
     consumer = AIOKafkaConsumer(bootstrap_servers="127.0.0.1:9", **arguments)
     await consumer.stop()
     assert consumer._value_deserializer is arguments["value_deserializer"]
-    with pytest.raises(RuntimeError, match="does not fit"):
+    with pytest.raises(TypeError, match="_AsColumns"):
         arguments["value_deserializer"](b"")
     assert MemoryRecords is not fetcher.MemoryRecords
