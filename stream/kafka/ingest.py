@@ -33,7 +33,7 @@ from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.fetch_buffers import keep_freed_memory
 from stream.kafka.guard import check_unchanged
-from stream.kafka.positions import Blocked, Lookout, Reports
+from stream.kafka.positions import Blocked, Bounds
 from stream.kafka.tasks import cancelled, every, first
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
@@ -60,30 +60,12 @@ _POLL_MS = 200
 _GATHER_BYTES, _GATHER_MS = 1 << 16, 50
 """So much gathers at the broker, or for so long: to fetch each event by itself costs too much."""
 _POSITION_S = 1.0
+_PATIENCE_S = 5.0
+_REPORT_S = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
 _AGAIN_S = 5.0
 _OPEN_S = 20.0
 _SEARCH_S = 10.0
 _METADATA_MS = 10_000  # new partitions are read so long after they were made, at most
-
-
-class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no stubs
-    """Marks that the assignment changed; the loop does the work."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.shared_out = False
-        """Whether there has been an assignment, of no partition perhaps."""
-
-    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
-        """Called before a rebalance: whatever was fetched is not to be believed any more."""
-        del revoked
-        self.number += 1
-
-    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
-        """Called after a rebalance, when the new assignment is already live."""
-        del assigned
-        self.number += 1
-        self.shared_out = True
 
 
 @dataclass(slots=True)
@@ -104,7 +86,7 @@ class Assigned:
     again_s: float | None = None
 
 
-class Ingest:
+class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no stubs
     """Reads this worker's share of every feed until it is cancelled.
 
     Args:
@@ -124,16 +106,30 @@ class Ingest:
     ) -> None:
         self._runtime = runtime
         self._blocked = Blocked(log, time.monotonic)
-        self._reports = Reports(time.monotonic)
         self._identities = identities
         self._ring = ring
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
         self.assigned: dict[TopicPartition, Assigned] = {}
         """What this worker reads now, and how far."""
         self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
-        self._listener = _Generation()
+        self._generation = 0
+        self._shared_out = False  # whether there has been an assignment, of no partition perhaps
+        self._bounds: dict[TopicPartition, Bounds] = {}  # of those that answered in time
+        self._reported: dict[tuple[str, int], Stand] = {}
+        self._report_s = 0.0
         self._counting = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
         self._kafka = require_kafka(runtime.alarms)
+
+    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
+        """Called before a rebalance: whatever was fetched is not to be believed any more."""
+        del revoked
+        self._generation += 1
+
+    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
+        """Called after a rebalance, when the new assignment is already live."""
+        del assigned
+        self._generation += 1
+        self._shared_out = True
 
     async def run(self) -> None:
         """Read until cancelled.
@@ -146,7 +142,6 @@ class Ingest:
         probe = AIOKafkaConsumer(
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
-        lookout = Lookout(consumer, probe, consumer.assignment, self._runtime.clock_ms)
         async with AsyncExitStack() as stack:
             stack.callback(self._counting.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(stop_consumer, probe)
@@ -157,7 +152,7 @@ class Ingest:
             await consumer.start()
             await probe.start()
             stack.push_async_callback(lambda: cancelled(self._opening.values()))
-            await first(self._loop(consumer, probe, lookout), lookout.run())
+            await first(self._loop(consumer, probe), self._look_out(consumer, probe))
 
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
@@ -178,15 +173,15 @@ class Ingest:
             **as_columns(headers_of=marked),
             **aiokafka_arguments(self._kafka),
         )
-        consumer.subscribe(list(self._feeds), listener=self._listener)
+        consumer.subscribe(list(self._feeds), listener=self)
         return consumer
 
-    async def _loop(self, consumer: Any, probe: Any, lookout: Lookout) -> None:
+    async def _loop(self, consumer: Any, probe: Any) -> None:
         loop = asyncio.get_running_loop()
         next_look = 0.0
         seen = -1
         while True:
-            generation = self._listener.number
+            generation = self._generation
             if generation != seen:
                 self._take_over(consumer)
                 seen = generation
@@ -202,7 +197,7 @@ class Ingest:
                 continue
             _alive(consumer)
             self._runtime.step(Step.AFTER_POLL, None)
-            if self._listener.number != generation:
+            if self._generation != generation:
                 continue
             await every(
                 self._read(partition, records) for partition, records in fetched.records.items()
@@ -211,7 +206,7 @@ class Ingest:
                 self.assigned[partition].again_s = time.monotonic() + _AGAIN_S
             if loop.time() >= next_look:
                 next_look = loop.time() + _LOOK_S
-                await self._look(consumer, lookout, generation)
+                await self._look(consumer, generation)
 
     async def _fetch(self, consumer: Any) -> Fetched:
         """Return what comes of the partitions that were opened, within a moment.
@@ -307,7 +302,33 @@ class Ingest:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._counting, _read_on, reader, records)
 
-    async def _look(self, consumer: Any, lookout: Lookout, generation: int) -> None:
+    async def _look_out(self, consumer: Any, probe: Any) -> None:
+        """Ask where partitions end, and up to where no transaction is open, twice a second.
+
+        One without a leader keeps its own answer waiting, and no other's.
+        """
+
+        async def ask(partitions: list[TopicPartition]) -> bool:
+            asked_ms = self._runtime.clock_ms()
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    stable = await consumer.end_offsets(partitions)
+                    end = await probe.end_offsets(partitions)
+            except (KafkaError, TimeoutError):
+                for each in partitions:
+                    self._bounds.pop(each, None)
+                return False
+            for each in partitions:
+                self._bounds[each] = Bounds(asked_ms, end[each], stable[each])
+            return True
+
+        while True:
+            partitions = list(consumer.assignment())
+            if not await ask(partitions):
+                await asyncio.gather(*(ask([each]) for each in partitions))
+            await asyncio.sleep(_LOOK_S)
+
+    async def _look(self, consumer: Any, generation: int) -> None:
         """Complete idle partitions and tell everybody how far partitions are read.
 
         Only in the generation in which the loop sought its positions: after a rebalance no
@@ -317,10 +338,10 @@ class Ingest:
         metrics = self._runtime.metrics
         positions: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
         for partition, assigned in list(self.assigned.items()):
-            if self._listener.number != generation:
+            if self._generation != generation:
                 return
             name, number = assigned.feed.name, partition.partition
-            bounds = lookout.bounds.get(partition)
+            bounds = self._bounds.get(partition)
             try:
                 position = await asyncio.wait_for(consumer.position(partition), _POSITION_S)
             except (TimeoutError, IllegalStateError):
@@ -339,11 +360,26 @@ class Ingest:
             self._blocked.see(partition, Stand.UNREACHABLE)
             name = self._feeds[partition.topic].name
             metrics.held(name, partition.partition, Stand.UNREACHABLE.value, None)
-        if self._listener.shared_out and self._listener.number == generation:
+        if self._shared_out and self._generation == generation:
             metrics.shared_out()
-        if self._reports.due(positions):
-            await asyncio.to_thread(self._runtime.ledger.counts.put_places, positions)
-            await self._follow_growths()  # as seldom: a count by who does not know is not taken
+        await self._report(positions)
+
+    async def _report(self, positions: Mapping[str, Mapping[int, tuple[int, Stand]]]) -> None:
+        """Tell the ledger how partitions stand: a transaction for all of them, now and then.
+
+        Every two seconds; at once where the partitions are others than before, where one begins to
+        be blocked, and where it goes on.
+        """
+        stands: dict[tuple[str, int], Stand] = {
+            (feed, number): Stand.READING if stand is Stand.END else stand
+            for feed, partitions in positions.items()
+            for number, (_, stand) in partitions.items()
+        }
+        if stands != self._reported or time.monotonic() >= self._report_s:
+            self._reported, self._report_s = stands, time.monotonic() + _REPORT_S
+            if stands:
+                await asyncio.to_thread(self._runtime.ledger.counts.put_places, positions)
+                await self._follow_growths()  # as seldom: a count by who does not know is not taken
 
     async def _follow_growths(self) -> None:
         """Let go of readers that do not know how their feed's partitions grew.

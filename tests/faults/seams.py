@@ -30,7 +30,6 @@ from stream import build
 from stream.decisions import judge
 from stream.kafka import (
     ingest,
-    positions,
     publish,
     refusals,
     takeover,
@@ -207,8 +206,7 @@ def _rare() -> list[tuple[Any, str, Any]]:
     return [
         (worker, "_POLL_S", 2.0),
         (worker, "_STATUS_S", 20.0),
-        (positions, "_REPORT_S", 4.0),
-        (positions, "_EVERY_S", 1.0),
+        (ingest, "_REPORT_S", 4.0),
         (ingest, "_LOOK_S", 1.0),
         (ingest, "_POLL_MS", 500),
     ]
