@@ -7,8 +7,8 @@ period; a person may have events anywhere, so other alarms are not told apart by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import UniformCost
 from accountant.loss.composition import loss_by_predicate
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Losses", "group_losses"]
 
 
-@dataclass(frozen=True, eq=False)
-class Losses:
+class Losses(NamedTuple):
     """Loss of every group of one alarm.
 
     Args:

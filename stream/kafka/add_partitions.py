@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.errors import ConfigError, DependencyError, LogChangedError
 from accountant.layouts import Growth
@@ -46,8 +46,7 @@ _LOOK_S: Final = 0.2
 _APPEAR_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(NamedTuple):
     """What a growth costs an alarm.
 
     Args:

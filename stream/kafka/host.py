@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import faust
 from aiokafka.errors import KafkaError
@@ -43,8 +42,7 @@ class App(faust.App):  # type: ignore[misc]  # Faust is not followed by mypy
         """Make none: there are no tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(NamedTuple):
     """What a hosted worker is asked and told.
 
     Args:

@@ -402,11 +402,12 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
             assigned: whose reader stands at the end.
             read_through_ms: when the log ended there, or before.
         """
-        if assigned.feed.clock is not Clock.APPEND_TIME or not _due(assigned, read_through_ms):
-            return
-        reader = assigned.reader
-        reader.arrived_through(read_through_ms - assigned.feed.idle_partition_timeout_ms)
-        await self._store(partition, reader, await self._counted(reader, None))
+        reader, feed = assigned.reader, assigned.feed
+        through_ms = read_through_ms - feed.idle_partition_timeout_ms
+        cut_ms = reader.oldest_open_cut_ms()
+        if feed.clock is Clock.APPEND_TIME and cut_ms is not None and cut_ms <= through_ms:
+            reader.arrived_through(through_ms)
+            await self._store(partition, reader, await self._counted(reader, None))
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
@@ -436,11 +437,6 @@ def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
     if records is not None:
         reader.read(records)
     return list(reader.partials())
-
-
-def _due(assigned: Assigned, now_ms: int) -> bool:
-    cut_ms = assigned.reader.oldest_open_cut_ms()
-    return cut_ms is not None and cut_ms + assigned.feed.idle_partition_timeout_ms <= now_ms
 
 
 async def _appended_since(

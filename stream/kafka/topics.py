@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
@@ -58,8 +58,7 @@ class TopicPlan:
     feed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TopicFacts:
+class TopicFacts(NamedTuple):
     """A topic as the broker describes it.
 
     Args:

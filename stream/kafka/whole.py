@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -28,8 +27,7 @@ _MOST_RECORDS: Final = 20_000  # at once: a fraction of a second's work
 _SILENT_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(NamedTuple):
     """A topic that is being read.
 
     Args:

@@ -133,7 +133,7 @@ class Witness:
             DependencyError: the topic cannot be read, or written to.
         """
         head = await asyncio.to_thread(self.ledger.heads.now)
-        await self._say_released(head, self._releases)
+        await self._say_released(head, self._claims.releases[self.ledger.ledger_id])
 
     def others(self) -> dict[str, Claim]:
         """Return the first claim of every other ledger that ever claimed one of the logs."""
@@ -158,19 +158,12 @@ class Witness:
         await self._refuse()
         return numbers
 
-    @property
-    def _releases(self) -> Mapping[str, Release]:
-        return self._claims.releases[self.ledger.ledger_id]
-
-    def _holder(self, log: LogIdentity) -> Claim | None:
-        return self._claims.holders.get(log.topic_id)
-
     async def _claim_others(self) -> list[str]:
         """Claim every log that this ledger does not hold; return their feeds."""
         mine, since = self.ledger.ledger_id, iso_utc(self.clock())
         claims = {}
         for name, log in self._logs.items():
-            holder = self._holder(log)
+            holder = self._claims.holders.get(log.topic_id)
             if holder is None or holder.ledger != mine:
                 epoch = 0 if holder is None else holder.epoch + 1
                 claims[name] = Claim(
@@ -186,7 +179,7 @@ class Witness:
 
     def _refuse_others(self) -> None:
         for log in self._logs.values():
-            holder = self._holder(log)
+            holder = self._claims.holders.get(log.topic_id)
             if holder is not None and holder.ledger != self.ledger.ledger_id:
                 raise FeedClaimedError(
                     f"topic {log.topic!r} is already charged to ledger {holder.ledger} since "
@@ -195,7 +188,7 @@ class Witness:
                 )
 
     def _refuse_copies(self) -> None:
-        heads = {one.head for one in self._releases.values()}
+        heads = {one.head for one in self._claims.releases[self.ledger.ledger_id].values()}
         lacking = self.ledger.heads.problems(heads - self._known)
         if lacking:
             raise LedgerRolledBackError(

@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import time
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import msgspec
 from faust.exceptions import FaustError
 from mode import Service
 
@@ -85,7 +83,7 @@ def run(
     released: Callable[[Record], None] | None = None,
     step: StepHook = no_step,
     log_check_s: float = _LOG_S,
-    log: Log | None = None,
+    log: Log,
 ) -> int:
     """Run one worker until it is told to stop.
 
@@ -94,7 +92,7 @@ def run(
         released: told every decision and alarm record that this worker published.
         step: told every named step of the protocol.
         log_check_s: how often to check that the feeds' logs are still the registered ones.
-        log: where it says how it fares; standard error where there is none.
+        log: where it says how it fares.
 
     Returns:
         The exit code. A failure after the start ends the process itself, with its code.
@@ -107,7 +105,6 @@ def run(
     """
     hint = "add `kafka: {bootstrap: host:port}`, or replay files: tocsin run FILE --replay PATH"
     require_kafka(alarms, hint)  # said before a port, a ledger or a client is opened
-    log = log or Log(sys.stderr)
     dependencies = Dependencies(log)
     clock = HeldClock(alarms)
     metrics = Metrics(alarms, plans_of(alarms))
@@ -217,9 +214,8 @@ class _Tasks:
 
     def answer(self, bell: bytes) -> None:
         """Let what is due be decided, if a wake-up message names an alarm of ours."""
-        with contextlib.suppress(msgspec.MsgspecError):
-            if msgspec.json.decode(bell, type=_Bell).alarm in self.runtime.alarms.running:
-                self._rung.set()
+        if bell.decode(errors="replace") in self.runtime.alarms.running:
+            self._rung.set()
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run a task; try again while a dependency is away, end the process on anything else.
@@ -297,12 +293,6 @@ def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
     return starts_ms
 
 
-class _Bell(msgspec.Struct):
-    """A wake-up message: which alarm to decide, and nothing that was counted."""
-
-    alarm: str
-
-
 def _app(tasks: _Tasks) -> App:
     kafka = require_kafka(tasks.runtime.alarms)
     session_s = kafka.session_timeout_ms / 1000
@@ -321,7 +311,8 @@ def _app(tasks: _Tasks) -> App:
     bells = app.topic(kafka.wakeup_topic, key_serializer="raw", value_serializer="raw")
 
     async def ring(alarm: str) -> None:
-        bell = bells.send(key=alarm.encode(), value=msgspec.json.encode(_Bell(alarm)))
+        # Which alarm to decide, and nothing that was counted.
+        bell = bells.send(key=alarm.encode(), value=alarm.encode())
         with contextlib.suppress(FaustError, TimeoutError):  # counting never waits for a bell
             await asyncio.wait_for(bell, _BELL_S)
 

@@ -234,7 +234,7 @@ def _idle_partitions_cut_early() -> _Changes:
 
     return [
         (PartitionReader, "arrived_through", early),
-        (ingest, "_due", lambda *_: True),
+        (PartitionReader, "oldest_open_cut_ms", lambda _: 0),
     ]
 
 

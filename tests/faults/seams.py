@@ -18,7 +18,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
-import msgspec
 from sqlalchemy.engine.default import DefaultDialect
 
 from accountant.errors import DependencyError
@@ -96,7 +95,7 @@ class WorkerPool:
         if not self._tasks or draw.random() < self.lost_bells:
             return
         process = draw.choice(sorted(self._tasks, key=lambda one: one.name))
-        tasks, bell = self._tasks[process], msgspec.json.encode({"alarm": query})
+        tasks, bell = self._tasks[process], query.encode()
 
         def heard() -> None:
             if not process.dead:
