@@ -34,7 +34,7 @@ from stream.custody.archive import (
     decisions_in,
 )
 from stream.custody.changes import apply_changes, orphan_warning, orphans
-from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
+from stream.custody.checkpoints import read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields
 from stream.custody.losses import group_losses
 from stream.custody.published import Records
@@ -177,7 +177,7 @@ def verify(
         click.echo(f"read since entry {since.number} only; what came before was not compared")
     for line in notes:
         click.echo(line)
-    click.echo(checkpoint_line(checkpoint))
+    click.echo(f"checkpoint {checkpoint}")
 
 
 @ledger.command()
@@ -289,7 +289,7 @@ def backup(alarms: Alarms, path: Path) -> None:
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
     click.echo(f"copied to {path}")
-    click.echo(checkpoint_line(checkpoint))
+    click.echo(f"checkpoint {checkpoint}")
 
 
 @ledger.command()
@@ -374,7 +374,7 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
     where = f" to {', '.join(moved.files)}" if moved.files else ""
     until = moment_text(before_ms, alarms.timezone)
     click.echo(f"{moved.entries} entries moved{where}, before {until}")
-    click.echo(checkpoint_line(later.checkpoint))
+    click.echo(f"checkpoint {later.checkpoint}")
 
 
 def _period_start_ms(alarms: Alarms, now_ms: int) -> int:

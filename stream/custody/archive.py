@@ -69,8 +69,8 @@ class Moved(NamedTuple):
     files: list[str]
 
 
-def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
-    """Write entries to a file that only its owner may read, safely on the disk; return how many.
+def write_entries(rows: Iterable[EntryRow], path: Path) -> None:
+    """Write entries to a file that only its owner may read, safely on the disk.
 
     Args:
         rows: in order.
@@ -79,7 +79,7 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
     Raises:
         ConfigError: it cannot be written.
     """
-    part, many, left = path.with_name(f".{path.name}.part"), 0, iter(rows)
+    part, left = path.with_name(f".{path.name}.part"), iter(rows)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part.unlink(missing_ok=True)  # of a call that was cut off
@@ -88,7 +88,6 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
                 while batch := list(islice(left, _BATCH_ROWS)):
                     fields = [row._asdict() for row in batch]
                     writer.write_batch(pa.RecordBatch.from_pylist(fields, schema=_SCHEMA))
-                    many += len(batch)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -98,7 +97,6 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
             f"{path} cannot be written: {error.strerror or 'the disk may be full'}",
             hint="check permissions and free disk space; the ledger is unchanged",
         ) from error
-    return many
 
 
 @without_collector()

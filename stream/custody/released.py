@@ -260,8 +260,13 @@ def _as_decided(
     one: AlarmRecord, lost: Mapping[str, Any], severities: Mapping[str, str] | None = None
 ) -> AlarmRecord:
     """Return an alarm as a decision writes it, as far as that does not depend on configuration."""
-    window = _window_of(one)
-    identity = "" if window is None else alarm_id(window, one.group)
+    step = one.step_start, one.step_end
+    start, end = step if any(step) else (one.window_start, one.window_end)
+    try:
+        end_ms, start_ms = from_iso_utc(end or ""), from_iso_utc(start or "")
+        identity = alarm_id(WindowKey(end_ms, one.alarm, start_ms), one.group)
+    except ValueError:
+        identity = ""  # of times that Tocsin does not write
     said: dict[str, Any] = {"alarm_id": identity, **_OF_NO_KIND, **lost}
     if severities is not None:
         said["severity"] = severities.get(one.alarm_id, msgspec.UNSET)
@@ -296,14 +301,3 @@ def _others(
             yield _altered(f"{what} {identity}", names)
     for identity in sorted(missing):
         yield f"{what} {identity} is missing"
-
-
-def _window_of(alarm: AlarmRecord) -> WindowKey | None:
-    """Return an alarm's window; ``None`` where its times are not ones that Tocsin writes."""
-    step = alarm.step_start, alarm.step_end
-    start, end = step if any(step) else (alarm.window_start, alarm.window_end)
-    try:
-        start_ms, end_ms = from_iso_utc(start or ""), from_iso_utc(end or "")
-        return WindowKey(end_ms=end_ms, query=alarm.alarm, start_ms=start_ms)
-    except ValueError:
-        return None

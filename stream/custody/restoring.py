@@ -17,7 +17,7 @@ from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.release import seen_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
@@ -54,9 +54,16 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
         LedgerError: something was published under another privacy unit than the configuration's.
     """
     refuse_moved(alarms, opened)
-    known = {one.scope for one in opened.pins.budgets()}
-    _refuse_another_unit(alarms, [one for one in seen if one.scope not in known])
-    for budget in sorted({*scopes_of(alarms), *({one.scope for one in seen} - known)}):
+    unknown = {one.scope for one in seen} - {one.scope for one in opened.pins.budgets()}
+    of_users = alarms.budget.unit is PrivacyUnit.USER
+    for one in seen:
+        if one.scope in unknown and bool(one.periods) is not of_users:
+            raise LedgerError(
+                f"alarm {one.query!r} was published under another privacy unit than "
+                f"{alarms.budget.unit.value!r}: what it cost cannot be charged here",
+                hint="run this with the configuration that it was published under",
+            )
+    for budget in sorted({*scopes_of(alarms), *unknown}):
         opened.pins.register_budget(terms_of(alarms, budget))
     adopted = opened.upkeep.reconcile(seen)
     opened.heads.begin()
@@ -105,14 +112,4 @@ def records_in(path: Path) -> Iterator[Record]:
             raise DataError(
                 f"{path}:{number}: not a decision and not an alarm",
                 hint="write a file with the output of `tocsin run FILE --replay ... --json`",
-            )
-
-
-def _refuse_another_unit(alarms: Alarms, unknown: Collection[SeenDecision]) -> None:
-    for one in unknown:
-        if bool(one.periods) is not (alarms.budget.unit is PrivacyUnit.USER):
-            raise LedgerError(
-                f"alarm {one.query!r} was published under another privacy unit than "
-                f"{alarms.budget.unit.value!r}: what it cost cannot be charged here",
-                hint="run this with the configuration that it was published under",
             )

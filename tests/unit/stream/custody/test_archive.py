@@ -304,8 +304,8 @@ def test_what_was_written_otherwise_than_it_was_given_is_not_let_go(
 ) -> None:
     """A disk that lies is found before anything leaves."""
 
-    def lying(rows: Any, path: Path) -> int:
-        return write_entries((row._replace(key="") for row in rows), path)
+    def lying(rows: Any, path: Path) -> None:
+        write_entries((row._replace(key="") for row in rows), path)
 
     monkeypatch.setattr(room, "write_entries", lying)
     before = here(ledger)
