@@ -123,8 +123,8 @@ async def close(system: System, crowd: NDArray[np.int64], windows: int, meter: M
     runtime, identities = system.runtime(first_ms)
     alarms, ledger, judge = runtime.alarms, runtime.ledger, runtime.judge
     (identity,) = identities.values()
-    mine = (alarms, ledger, identities, "benchmark", HeldClock(alarms))
-    await asyncio.to_thread(claim_feeds, *mine)
+    witness = Witness(alarms, ledger, identities, "benchmark", HeldClock(alarms))
+    await asyncio.to_thread(claim_feeds, witness)
     fired = 0
     for window in range(windows + 1):
         start_ms = first_ms + window * WINDOW_MS
@@ -146,7 +146,7 @@ async def close(system: System, crowd: NDArray[np.int64], windows: int, meter: M
     left, last = iter(range(fired + len(alarms.by_name) * (windows + 1))[1:]), asyncio.Event()
     publisher = Publisher(
         runtime,
-        lambda: Witness(*mine).opened(),
+        witness.opened,
         lambda _: None if next(left, None) else last.set(),
     )
     meter.took("between")

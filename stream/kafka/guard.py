@@ -19,11 +19,10 @@ from stream.model.alarms import require_kafka
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
-    from stream.kafka.clock import HeldClock
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms, KafkaSettings
 
@@ -56,8 +55,8 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
     return {feed.name: facts[feed.topic].identity(feed.name) for feed in alarms.feeds.values()}
 
 
-def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
-    """Refuse to go on when a feed's log is no longer the one that the ledger knows.
+def check_unchanged(alarms: Alarms, ledger: Ledger) -> dict[str, LogIdentity]:
+    """Return the identity of every feed's log, which has to be the one that the ledger knows.
 
     Kafka is asked first: partitions that it has were announced to the ledger before.
 
@@ -66,24 +65,16 @@ def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
         LogChangedError: a topic was re-created, got partitions that were not announced, or was set
             up otherwise.
     """
-    ledger.pins.refuse_changes((), check_feeds(alarms).values(), ())
+    logs = check_feeds(alarms)
+    ledger.pins.refuse_changes((), logs.values(), ())
+    return logs
 
 
-def claim_feeds(
-    alarms: Alarms,
-    ledger: Ledger,
-    logs: Mapping[str, LogIdentity],
-    writer: str,
-    clock: HeldClock,
-) -> list[str]:
+def claim_feeds(witness: Witness) -> list[str]:
     """Claim the logs of a configuration for its ledger, which is not older than what left it.
 
     Args:
-        alarms: the configuration.
-        ledger: open.
-        logs: of all feeds.
-        writer: this process's name.
-        clock: of this process.
+        witness: of this process, for the logs of all feeds.
 
     Returns:
         The feeds that nobody had claimed.
@@ -96,17 +87,14 @@ def claim_feeds(
         LogChangedError: the ledger is another log's. It claims nothing: the right one would be
             refused after it.
     """
-    ledger.pins.refuse_changes((), logs.values(), ())
-
-    async def claiming(witness: Witness) -> tuple[list[str], set[str]]:
-        return await witness.claim(), set(witness.others())
-
+    alarms, ledger = witness.alarms, witness.ledger
+    ledger.pins.refuse_changes((), witness.all_logs.values(), ())
     try:
-        claimed, others = Witness(alarms, ledger, logs, writer, clock).once(claiming)
+        claimed = witness.once(Witness.claim)
     except LedgerRolledBackError:
         check_ledger(alarms, ledger)  # says which decisions, where the topic still has them
         raise
-    check_ledger(alarms, ledger, others)
+    check_ledger(alarms, ledger, witness.others())
     return claimed
 
 

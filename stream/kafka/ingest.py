@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 
     from aiokafka import TopicPartition
 
-    from accountant.records import LogIdentity, Partial
+    from accountant.records import Partial
     from stream.build import Runtime
     from stream.counting.partition import PartitionReader
     from stream.events.records import Records
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Assigned", "Ingest"]
 
-_THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
@@ -91,7 +88,6 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
 
     Args:
         runtime: configuration, ledger, metrics, clock.
-        identities: per feed name, the registered log.
         ring: sends a wake-up message for an alarm, after a partial is stored.
         log: told of partitions that are blocked.
     """
@@ -100,13 +96,11 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         self,
         runtime: Runtime,
         *,
-        identities: Mapping[str, LogIdentity],
         ring: Callable[[str], Awaitable[None]],
         log: Log,
     ) -> None:
         self._runtime = runtime
         self._blocked = Blocked(log, time.monotonic)
-        self._identities = identities
         self._ring = ring
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
         self.assigned: dict[TopicPartition, Assigned] = {}
@@ -117,7 +111,6 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         self._bounds: dict[TopicPartition, Bounds] = {}  # of those that answered in time
         self._reported: dict[tuple[str, int], Stand] = {}
         self._report_s = 0.0
-        self._counting = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
         self._kafka = require_kafka(runtime.alarms)
 
     def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
@@ -143,7 +136,6 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
         async with AsyncExitStack() as stack:
-            stack.callback(self._counting.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
             # Records are many, short-lived and in no cycle: collections would be in vain.
@@ -263,8 +255,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         """
         feed, runtime, number = self._feeds[partition.topic], self._runtime, partition.partition
         ledger, in_thread = runtime.ledger, asyncio.to_thread
-        await in_thread(check_unchanged, runtime.alarms, ledger)
-        topic_id = self._identities[feed.name].topic_id
+        topic_id = (await in_thread(check_unchanged, runtime.alarms, ledger))[feed.name].topic_id
         counted_for = {alarm.id for alarm in counted_on(feed, runtime.alarms)[0]}
         async with asyncio.timeout(_OPEN_S):
             layouts = (await in_thread(ledger.growths.layouts))[feed.name]
@@ -291,16 +282,11 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         assigned = self.assigned.get(partition)
         if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
-        partials = await self._counted(assigned.reader, records)
+        partials = await asyncio.to_thread(_read_on, assigned.reader, records)
         assigned.position = int(records.offset[-1]) + 1
         assigned.again_s = None
         self._runtime.metrics.appended(assigned.feed.name, assigned.reader.newest_append_ms)
         await self._store(partition, assigned.reader, partials)
-
-    async def _counted(self, reader: PartitionReader, records: Records | None) -> list[Partial]:
-        """Count records, beside the event loop, and return what is complete."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._counting, _read_on, reader, records)
 
     async def _look_out(self, consumer: Any, probe: Any) -> None:
         """Ask where partitions end, and up to where no transaction is open, twice a second.
@@ -407,7 +393,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         cut_ms = reader.oldest_open_cut_ms()
         if feed.clock is Clock.APPEND_TIME and cut_ms is not None and cut_ms <= through_ms:
             reader.arrived_through(through_ms)
-            await self._store(partition, reader, await self._counted(reader, None))
+            await self._store(partition, reader, await asyncio.to_thread(_read_on, reader, None))
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]

@@ -24,15 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TopicFacts",
-    "TopicPlan",
     "admin_client",
     "check",
-    "create",
-    "describe",
     "facts_of",
     "feed_of",
     "plan",
-    "problems",
 ]
 
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import NoReturn
 
-    from accountant.records import LogIdentity
     from stream.build import Runtime
     from stream.decisions.records import Record
     from stream.decisions.steps import StepHook
@@ -117,10 +116,9 @@ def run(
         metrics.journal(ledger.journal.entries())
         metrics.answered(LEDGER)
         identities = _reached(lambda: check_feeds(alarms), dependencies.kafka)
-        writer = NoiseSource().token(16).hex()
+        witness = Witness(alarms, ledger, identities, NoiseSource().token(16).hex(), clock)
         # Before anything is registered: what was lost is told by what the ledger does not know.
-        mine = (alarms, ledger, identities, writer, clock)
-        if _reached(partial(claim_feeds, *mine), dependencies.kafka):
+        if _reached(lambda: claim_feeds(witness), dependencies.kafka):
             log.info(Line.OWNED)
         runtime = assemble(
             alarms,
@@ -132,10 +130,8 @@ def run(
             metrics=metrics,
         )
         metrics.answered(KAFKA)  # not before: a start that may yet be refused is not ready
-        publisher = partial(Publisher, runtime, lambda: Witness(*mine).opened(), released)
-        tasks = _Tasks(
-            runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies
-        )
+        publisher = partial(Publisher, runtime, witness.opened, released)
+        tasks = _Tasks(runtime, publisher, log_check_s, log=log, dependencies=dependencies)
         tolerate_no_broker()
         return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost))
 
@@ -161,7 +157,6 @@ class _Tasks:
     """The worker's long-running tasks, and what happens when one of them fails."""
 
     runtime: Runtime
-    identities: dict[str, LogIdentity]
     publisher: Callable[[], Publisher]
     log_check_s: float
     _: KW_ONLY
@@ -179,7 +174,7 @@ class _Tasks:
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
         """Return every task; ``ring`` sends a wake-up message."""
-        ingest = partial(Ingest, self.runtime, identities=self.identities, ring=ring, log=self.log)
+        ingest = partial(Ingest, self.runtime, ring=ring, log=self.log)
         return [
             lambda: ingest().run(),
             self.poll,

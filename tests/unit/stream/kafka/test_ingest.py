@@ -105,7 +105,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
     async def ring(query: str) -> None:
         rung.append(query)
 
-    reading = ingest.Ingest(world, identities={}, ring=ring, log=Log(io.StringIO()))
+    reading = ingest.Ingest(world, ring=ring, log=Log(io.StringIO()))
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
     if reader is not None:
         reading.assigned[PARTITION] = Assigned(feed, reader, position)
