@@ -128,7 +128,7 @@ def _alarms_before_their_decision() -> _Changes:
     send = publish.Publisher._send
 
     async def alarms_first(self: publish.Publisher, producer: Any, decision: Any, at: int) -> None:
-        query = self._runtime.alarms.by_name[decision.key.query]
+        query = self.runtime.alarms.by_name[decision.key.query]
         for alarm in alarm_records(query, decision):
             await producer.send_and_wait(alarms().kafka.alarms_topic, encode(alarm))
         await send(self, producer, decision, at)
