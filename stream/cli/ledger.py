@@ -33,7 +33,7 @@ from stream.custody.archive import (
     archived_in,
     decisions_in,
 )
-from stream.custody.changes import apply_changes, orphan_warning, orphans
+from stream.custody.changes import apply_changes, orphans
 from stream.custody.checkpoints import read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields
 from stream.custody.losses import group_losses
@@ -403,4 +403,9 @@ def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
 def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
     """Say which alarms of the ledger nobody decides any more."""
     for alarm in orphans(alarms, status):
-        click.echo(f"warning: {orphan_warning(alarm)}", err=True)
+        click.echo(
+            f"warning: alarm {alarm!r} is in the ledger but not in the configuration, so its "
+            "reservations may block other windows and archiving. Put it back, or run "
+            f"`tocsin ledger FILE remove-alarm {alarm}`",
+            err=True,
+        )

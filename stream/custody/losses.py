@@ -71,10 +71,11 @@ def group_losses(alarms: Alarms, ledger: Ledger, alarm: Alarm, at_ms: int | None
     scope = scope_of(alarm, alarms)
     charges = [] if at_ms is None else ledger.reports.final_charges(scope, at_ms, at_ms + 1)
     rows = {(one.id, one.fingerprint): _nothing_of(one) for one in alarms.running.values()}
+    everywhere = Region.everything()
     costs = [
         replace(rows[of], cost=charge.cost)
         if (of := (charge.key.query, charge.fingerprint)) in rows
-        else _of_everybody(charge.cost.worst_units)
+        else RowCharge(everywhere, (), Cells.single(), UniformCost(charge.cost.worst_units, 1))
         for charge in charges
     ]
     losses = loss_by_predicate(costs, rows[alarm.id, alarm.fingerprint])
@@ -92,10 +93,6 @@ def _realised(ledger: Ledger, alarm: str, period: int | None, cells: int) -> Rea
         if found.windows == before.windows:
             break
     return found
-
-
-def _of_everybody(units: int) -> RowCharge:
-    return RowCharge(Region.everything(), (), Cells.single(), UniformCost(units, 1))
 
 
 def _nothing_of(alarm: Alarm) -> RowCharge:
