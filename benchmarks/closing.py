@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -124,8 +123,8 @@ async def close(system: System, crowd: NDArray[np.int64], windows: int, meter: M
     runtime, identities = system.runtime(first_ms)
     alarms, ledger, judge = runtime.alarms, runtime.ledger, runtime.judge
     (identity,) = identities.values()
-    mine = (alarms, ledger, identities, "benchmark", HeldClock(alarms))
-    await asyncio.to_thread(claim_feeds, *mine)
+    witness = Witness(alarms, ledger, identities, "benchmark", HeldClock(alarms))
+    await asyncio.to_thread(claim_feeds, witness)
     fired = 0
     for window in range(windows + 1):
         start_ms = first_ms + window * WINDOW_MS
@@ -145,22 +144,20 @@ async def close(system: System, crowd: NDArray[np.int64], windows: int, meter: M
         fired += sum(one.alarm_count for one in decided)
     # Records that are still to be released, but for the last one.
     left, last = iter(range(fired + len(alarms.by_name) * (windows + 1))[1:]), asyncio.Event()
-    with ThreadPoolExecutor(2) as executor:
-        publisher = Publisher(
-            runtime,
-            executor,
-            lambda: Witness(*mine).opened(),
-            lambda _: None if next(left, None) else last.set(),
-        )
-        meter.took("between")
-        publishing = asyncio.create_task(publisher.run())
-        await asyncio.wait(
-            [publishing, asyncio.create_task(last.wait())], return_when="FIRST_COMPLETED"
-        )
-        meter.took("publish", windows + 1)
-        publishing.cancel()
-        with suppress(asyncio.CancelledError):
-            await publishing  # raises what ended it
+    publisher = Publisher(
+        runtime,
+        witness.opened,
+        lambda _: None if next(left, None) else last.set(),
+    )
+    meter.took("between")
+    publishing = asyncio.create_task(publisher.run())
+    await asyncio.wait(
+        [publishing, asyncio.create_task(last.wait())], return_when="FIRST_COMPLETED"
+    )
+    meter.took("publish", windows + 1)
+    publishing.cancel()
+    with suppress(asyncio.CancelledError):
+        await publishing  # raises what ended it
     ledger.close()
     return fired
 

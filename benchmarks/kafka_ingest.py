@@ -224,9 +224,9 @@ async def _our_seconds(system: System) -> float:
     calendar = system.alarms().by_name[QUERY].calendar
     now_ms = np.array([wall_clock_ms()])
     window = int(calendar.containing(now_ms)[0][0]) - 1  # midnight may pass while we measure
-    runtime, identities = system.runtime(calendar.bounds(window)[0])
+    runtime, _ = system.runtime(calendar.bounds(window)[0])
     ends = await _ends(system)
-    ingest = Ingest(runtime, identities=identities, ring=_no_bell, log=Log(sys.stderr))
+    ingest = Ingest(runtime, ring=_no_bell, log=Log(sys.stderr))
     task = asyncio.create_task(ingest.run())
     try:
         await _until(lambda: set(ingest.assigned) == set(ends), task)

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.custody.checkpoints import checkpoint_line
 from stream.model.losses import equivalent_text, loss_name, rounded_loss, wall_text
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
@@ -87,7 +86,7 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
         waiting = f"{scope.reservations} reserved, {scope.pending} pending"
         shown += [bar, Text(f"  {waiting}")]
-    shown.append(Text(checkpoint_line(status.checkpoint), no_wrap=True, overflow="ignore"))
+    shown.append(Text(f"checkpoint {status.checkpoint}", no_wrap=True, overflow="ignore"))
     return shown
 
 

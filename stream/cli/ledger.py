@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +32,16 @@ from stream.custody.archive import archive as move_entries
 from stream.custody.archive import (
     archived_in,
     decisions_in,
-    missing_in,
 )
-from stream.custody.changes import apply_changes, orphan_warning, orphans
-from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
+from stream.custody.changes import apply_changes, orphans
+from stream.custody.checkpoints import read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields
 from stream.custody.losses import group_losses
 from stream.custody.published import Records
 from stream.custody.released import Comparison, compare, published_by
 from stream.custody.restoring import records_in
 from stream.decisions.held import held_from_ms
-from stream.decisions.records import epsilon_text
+from stream.decisions.records import AlarmRecord, CountRecord, DecisionRecord, epsilon_text
 from stream.decisions.registration import scopes_of, terms_of
 from stream.model.alarms import require_kafka
 from stream.model.losses import epsilon_fields, loss_name, wall_fields
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus
+    from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
 __all__ = ["ledger"]
@@ -165,10 +166,8 @@ def verify(
     alarms = load()
     with _opened_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
-        problems = [] if folder is None else missing_in(opened, folder)
-        if not problems:
-            archived = None if folder is None else archived_in(opened, folder)
-            problems = opened.reports.verify(noted, since=since, archived=archived)
+        archived = None if folder is None else archived_in(opened, folder)
+        problems = opened.reports.verify(noted, since=since, archived=archived)
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
             problems, notes = _compare_published(alarms, opened, saved, folder)
@@ -178,7 +177,7 @@ def verify(
         click.echo(f"read since entry {since.number} only; what came before was not compared")
     for line in notes:
         click.echo(line)
-    click.echo(checkpoint_line(checkpoint))
+    click.echo(f"checkpoint {checkpoint}")
 
 
 @ledger.command()
@@ -290,7 +289,7 @@ def backup(alarms: Alarms, path: Path) -> None:
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
     click.echo(f"copied to {path}")
-    click.echo(checkpoint_line(checkpoint))
+    click.echo(f"checkpoint {checkpoint}")
 
 
 @ledger.command()
@@ -322,10 +321,14 @@ def _compare_published(
         from stream.kafka.guard import read_records  # noqa: PLC0415  # imports Kafka's client
 
         # In the order in which they leave: whose decision is read has its alarms there by then.
-        read_records(kafka, kafka.decisions_topic, 0, records.take_decision)
-        read_records(kafka, kafka.alarms_topic, 0, records.take_alarm)
+        topics: dict[type[Record], str] = {
+            DecisionRecord: kafka.decisions_topic,
+            AlarmRecord: kafka.alarms_topic,
+        }
         if any(alarm.releases_counts for alarm in alarms.running.values()):
-            read_records(kafka, kafka.counts_topic, 0, records.take_count)
+            topics[CountRecord] = kafka.counts_topic
+        for kind, topic in topics.items():
+            read_records(kafka, topic, 0, partial(records.read, kind))
     archived = () if folder is None else decisions_in(opened, folder)
     return compare(
         alarms, opened, records, through=through, archived=archived, to_the_end=not saved
@@ -371,7 +374,7 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
     where = f" to {', '.join(moved.files)}" if moved.files else ""
     until = moment_text(before_ms, alarms.timezone)
     click.echo(f"{moved.entries} entries moved{where}, before {until}")
-    click.echo(checkpoint_line(later.checkpoint))
+    click.echo(f"checkpoint {later.checkpoint}")
 
 
 def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
@@ -400,4 +403,9 @@ def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
 def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
     """Say which alarms of the ledger nobody decides any more."""
     for alarm in orphans(alarms, status):
-        click.echo(f"warning: {orphan_warning(alarm)}", err=True)
+        click.echo(
+            f"warning: alarm {alarm!r} is in the ledger but not in the configuration, so its "
+            "reservations may block other windows and archiving. Put it back, or run "
+            f"`tocsin ledger FILE remove-alarm {alarm}`",
+            err=True,
+        )

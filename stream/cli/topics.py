@@ -9,7 +9,7 @@ import click
 from stream.cli.add_partitions import add_partitions
 from stream.cli.main import Suggesting
 from stream.cli.shared import FILE, load_alarms, refuse_found, say_awaited
-from stream.kafka.topics import check as problems_of
+from stream.kafka.topics import check as check_topics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,8 @@ def create(file: Path, partitions: int) -> None:
 def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
     alarms = load_alarms(file)
     say_awaited(alarms)
-    refuse_found(problems_of(alarms, create_missing=create_missing, partitions=partitions))
+    found, _ = check_topics(alarms, create_missing=create_missing, partitions=partitions)
+    refuse_found(found)
     click.echo("ok")
 
 

@@ -37,7 +37,6 @@ __all__ = [
     "archive",
     "archived_in",
     "decisions_in",
-    "missing_in",
     "write_entries",
 ]
 
@@ -50,11 +49,12 @@ _FIELDS: Final = {
 }
 _SCHEMA: Final = pa.schema([pa.field(name, one, nullable=False) for name, one in _FIELDS.items()])
 _BATCH_ROWS: Final = 8_192
-_NUMBERS: Final = re.compile(r"entries-([0-9]{1,18})-([0-9]{1,18})-")
+_LAST: Final = re.compile(r"entries-[0-9]+-([0-9]{1,18})-")
 _UNREADABLE: Final = (
     *(pa.ArrowException, OSError, ValueError, TypeError, LookupError),
     AttributeError,  # a payload that is no text
 )
+_OTHER_COPY: Final = "use another copy of this file"
 
 
 class Moved(NamedTuple):
@@ -69,8 +69,8 @@ class Moved(NamedTuple):
     files: list[str]
 
 
-def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
-    """Write entries to a file that only its owner may read, safely on the disk; return how many.
+def write_entries(rows: Iterable[EntryRow], path: Path) -> None:
+    """Write entries to a file that only its owner may read, safely on the disk.
 
     Args:
         rows: in order.
@@ -79,17 +79,15 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
     Raises:
         ConfigError: it cannot be written.
     """
-    part, many, left = path.with_name(f".{path.name}.part"), 0, iter(rows)
+    part, left = path.with_name(f".{path.name}.part"), iter(rows)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part.unlink(missing_ok=True)  # of a call that was cut off
         with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
             with pq.ParquetWriter(file, _SCHEMA) as writer:
                 while batch := list(islice(left, _BATCH_ROWS)):
-                    columns = list(zip(*batch, strict=True))
-                    columns[3] = tuple(payload.decode() for payload in columns[3])
-                    writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
-                    many += len(batch)
+                    fields = [row._asdict() for row in batch]
+                    writer.write_batch(pa.RecordBatch.from_pylist(fields, schema=_SCHEMA))
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -99,7 +97,6 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
             f"{path} cannot be written: {error.strerror or 'the disk may be full'}",
             hint="check permissions and free disk space; the ledger is unchanged",
         ) from error
-    return many
 
 
 @without_collector()
@@ -124,41 +121,47 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
                 hint="wait until it has finished",
             )
         gone, files = ledger.archives.let_go(), list[str]()
-        for path, first, last in _left_over(ledger, folder):
-            next_one, until = ledger.archives.movable(before_ms)
-            taken_up = first == next_one and last <= until
-            copy = _copied(ledger, path, first, last) if taken_up else None
-            if copy is not None:
-                gone += ledger.archives.move(path.name, copy, before_ms)
-                files.append(path.name)
-        first, last = ledger.archives.movable(before_ms)
-        if first <= last:
-            path = folder / _name(ledger, first, last)
-            write_entries(ledger.archives.entries(first, last), path)
-            copy = _copied(ledger, path, first, last)
-            if copy is None:
-                raise LedgerCorruptError(
-                    f"{path.name} does not hold what was written to it",
-                    hint="delete this file and check the disk; the ledger is unchanged",
-                )
+        for path, copy in _next_files(ledger, folder, before_ms):
             gone += ledger.archives.move(path.name, copy, before_ms)
             files.append(path.name)
         return Moved(gone, files)
 
 
-def missing_in(ledger: Ledger, folder: Path) -> list[str]:
-    """Return why archives of a ledger cannot be read in a folder, one sentence each."""
-    wrong = []
-    for kept in ledger.archives.kept():
-        path = folder / kept.file
-        try:
-            if not _is_of_entries(path):
-                wrong.append(f"{path.name}: it is not an archive")
-        except FileNotFoundError:
-            wrong.append(f"{path.name}: it is missing from {folder}")
-        except _UNREADABLE:
-            wrong.append(f"{path.name}: it is not an archive that can be read")
-    return wrong
+def _next_files(ledger: Ledger, folder: Path, before_ms: int) -> Iterator[tuple[Path, Copy]]:
+    """Yield files that hold what may go next, until that has been moved, and what they hold.
+
+    Files that a call left there which was cut off, then a new one for the rest.
+
+    Raises:
+        LedgerCorruptError: a file does not hold what was written to it.
+    """
+    first, until = ledger.archives.movable(before_ms)
+    while left_over := _left_over(ledger, folder, first, until):
+        yield left_over
+        first, until = ledger.archives.movable(before_ms)
+    if first <= until:
+        (end,) = ledger.archives.entries(until, until)
+        # Of another copy of the ledger, which went on otherwise, a file has another name.
+        path = folder / f"entries-{first}-{until}-{end.hash.hex()[:8]}.parquet"
+        write_entries(ledger.archives.entries(first, until), path)
+        copy = _copied(ledger, path, first, until)
+        if copy is None:
+            raise LedgerCorruptError(
+                f"{path.name} does not hold what was written to it",
+                hint="delete this file and check the disk; the ledger is unchanged",
+            )
+        yield path, copy
+
+
+def _left_over(ledger: Ledger, folder: Path, first: int, until: int) -> tuple[Path, Copy] | None:
+    """Return a file that holds entries from ``first`` on, up to ``until`` at most, and these."""
+    for path in folder.glob(f"entries-{first}-*.parquet"):
+        named = _LAST.match(path.name)
+        if named is not None and int(named[1]) <= until:
+            copy = _copied(ledger, path, first, int(named[1]))
+            if copy is not None:
+                return path, copy
+    return None
 
 
 def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
@@ -178,13 +181,12 @@ def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
                 if row.seq != next(numbers, None):
                     raise others
                 yield row
+        except FileNotFoundError:
+            raise LedgerError(f"{kept.file} is missing from {folder}", hint=_OTHER_COPY) from None
         except _UNREADABLE:
             raise LedgerError(f"{kept.file} is not a readable archive", hint=_OTHER_COPY) from None
         if next(numbers, None) is not None:
             raise others
-
-
-_OTHER_COPY: Final = "use another copy of this file"
 
 
 def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
@@ -193,10 +195,6 @@ def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
         entry = decode(row.kind, row.payload) if row.kind == Ended.kind else None
         if isinstance(entry, Ended):
             yield entry.decision(ledger.ledger_id, published=True)
-
-
-def _is_of_entries(path: Path) -> bool:
-    return bool(pq.read_schema(path).remove_metadata() == _SCHEMA)
 
 
 def _copied(ledger: Ledger, path: Path, first: int, last: int) -> Copy | None:
@@ -209,25 +207,8 @@ def _copied(ledger: Ledger, path: Path, first: int, last: int) -> Copy | None:
 def _entries_in(path: Path) -> Iterator[EntryRow]:
     """Yield what a file holds, in its order; ``_UNREADABLE`` where it cannot be read."""
     with pq.ParquetFile(path) as file:
+        if file.schema_arrow.remove_metadata() != _SCHEMA:
+            raise ValueError("other columns than those of entries")
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(_FIELDS)):
-            columns = [column.to_pylist() for column in batch.columns]
-            for seq, kind, key, payload, hashed in zip(*columns, strict=True):
-                yield EntryRow(seq, kind, key, payload.encode(), hashed)
-
-
-def _name(ledger: Ledger, first: int, last: int) -> str:
-    """Return the name of a file that holds entries; of another copy, it has another."""
-    (end,) = ledger.archives.entries(last, last)
-    return f"entries-{first}-{last}-{end.hash.hex()[:8]}.parquet"
-
-
-def _left_over(ledger: Ledger, folder: Path) -> list[tuple[Path, int, int]]:
-    """Return files that the ledger does not know yet, with the entries that their names say."""
-    known = {one.file for one in ledger.archives.kept()}
-    named = ((path, _NUMBERS.match(path.name)) for path in folder.glob("*.parquet"))
-    found = [
-        (path, int(numbers[1]), int(numbers[2]))
-        for path, numbers in named
-        if numbers is not None and path.name not in known
-    ]
-    return sorted(found, key=lambda one: one[1:])
+            for fields in batch.to_pylist():
+                yield EntryRow(**fields | {"payload": fields["payload"].encode()})

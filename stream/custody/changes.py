@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from accountant.records import LedgerStatus
     from stream.model.alarms import Alarms
 
-__all__ = ["apply_changes", "orphan_warning", "orphans"]
+__all__ = ["apply_changes", "orphans"]
 
 
 def apply_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
@@ -54,12 +54,3 @@ def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
         for alarm in status.queries.values()
         if not alarm.removed and alarm.scope in budgets and alarm.query not in alarms.running
     ]
-
-
-def orphan_warning(alarm: str) -> str:
-    """Return what the custodian is told about one of :func:`orphans`."""
-    return (
-        f"alarm {alarm!r} is in the ledger but not in the configuration, so its reservations may "
-        "block other windows and archiving. Put it back, or run `tocsin ledger FILE remove-alarm "
-        f"{alarm}`"
-    )

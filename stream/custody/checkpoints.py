@@ -14,12 +14,7 @@ from accountant.log.entries import read_checkpoint as read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["checkpoint_line", "read_checkpoint", "read_checkpoints"]
-
-
-def checkpoint_line(checkpoint: str) -> str:
-    """Return a checkpoint as it is shown."""
-    return f"checkpoint {checkpoint}"
+__all__ = ["read_checkpoint", "read_checkpoints"]
 
 
 def read_checkpoint(text: str) -> Head:

@@ -21,13 +21,10 @@ def entry_fields(row: EntryRow) -> dict[str, Any]:
 
     Its kind is under ``record``; losses are loss units, times milliseconds, bytes base64.
     """
+    # The ledger registers a query, which is an alarm to its reader.
+    kind = "alarm" if row.kind == entries.Registered.kind else row.kind
     fields = _named(msgspec.json.decode(row.payload))
-    return {"record": _kind(row), "seq": row.seq, **fields, "hash": row.hash.hex()}
-
-
-def _kind(row: EntryRow) -> str:
-    """Return an entry's kind: the ledger registers a query, which is an alarm to its reader."""
-    return "alarm" if row.kind == entries.Registered.kind else row.kind
+    return {"record": kind, "seq": row.seq, **fields, "hash": row.hash.hex()}
 
 
 def _named(value: Any) -> Any:

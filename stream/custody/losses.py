@@ -7,8 +7,8 @@ period; a person may have events anywhere, so other alarms are not told apart by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import UniformCost
 from accountant.loss.composition import loss_by_predicate
@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 
     from accountant.audit.realised import Realised
     from accountant.ledger.ledger import Ledger
-    from accountant.records import FinalCharge
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 __all__ = ["Losses", "group_losses"]
 
 
-@dataclass(frozen=True, eq=False)
-class Losses:
+class Losses(NamedTuple):
     """Loss of every group of one alarm.
 
     Args:
@@ -72,13 +70,18 @@ def group_losses(alarms: Alarms, ledger: Ledger, alarm: Alarm, at_ms: int | None
         at_ms = ledger.reports.realised(alarm.id, cells=cells).instant_ms
     scope = scope_of(alarm, alarms)
     charges = [] if at_ms is None else ledger.reports.final_charges(scope, at_ms, at_ms + 1)
-    known = {one.id: _RowsOf(one) for one in alarms.running.values()}
-    asked = known[alarm.id]
-    losses = loss_by_predicate(
-        [_row_charge(charge, known.get(charge.key.query)) for charge in charges],
-        RowCharge(asked.region, asked.group_by, asked.cells, UniformCost(0, cells)),
-    )
-    complete = not _archived(ledger, scope, at_ms)
+    rows = {(one.id, one.fingerprint): _nothing_of(one) for one in alarms.running.values()}
+    everywhere = Region.everything()
+    costs = [
+        replace(rows[of], cost=charge.cost)
+        if (of := (charge.key.query, charge.fingerprint)) in rows
+        else RowCharge(everywhere, (), Cells.single(), UniformCost(charge.cost.worst_units, 1))
+        for charge in charges
+    ]
+    losses = loss_by_predicate(costs, rows[alarm.id, alarm.fingerprint])
+    archived_ms = ledger.reports.status().scopes[scope].archived_ms
+    # Windows that cover an instant before may lie in an archive.
+    complete = archived_ms is None or (at_ms is not None and at_ms >= archived_ms)
     return Losses(losses.units, losses.exact and complete, complete, at_ms)
 
 
@@ -92,25 +95,7 @@ def _realised(ledger: Ledger, alarm: str, period: int | None, cells: int) -> Rea
     return found
 
 
-def _archived(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
-    """Whether windows that cover an instant may lie in an archive."""
-    known = ledger.reports.status().scopes.get(scope)
-    until_ms = None if known is None else known.archived_ms
-    return until_ms is not None and (at_ms is None or at_ms < until_ms)
-
-
-class _RowsOf:
-    """Which rows an alarm's cells cover; the cells are made once for all its charges."""
-
-    def __init__(self, alarm: Alarm) -> None:
-        self.fingerprint = alarm.fingerprint
-        self.region = region_of(alarm)
-        self.group_by = group_by_of(alarm)
-        self.cells = Cells(cells_of(alarm))
-
-
-def _row_charge(charge: FinalCharge, rows: _RowsOf | None) -> RowCharge:
-    if rows is None or rows.fingerprint != charge.fingerprint:
-        worst = UniformCost(charge.cost.worst_units, 1)
-        return RowCharge(Region.everything(), (), Cells.single(), worst)
-    return RowCharge(rows.region, rows.group_by, rows.cells, charge.cost)
+def _nothing_of(alarm: Alarm) -> RowCharge:
+    """Return a charge of nothing for the rows that an alarm's cells cover."""
+    costs = UniformCost(0, len(alarm.domain))
+    return RowCharge(region_of(alarm), group_by_of(alarm), Cells(cells_of(alarm)), costs)

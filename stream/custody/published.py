@@ -10,6 +10,7 @@ from stream.decisions.records import (
     AlarmRecord,
     CountRecord,
     DecisionRecord,
+    Record,
     decode_alarm,
     decode_count,
     decode_decision,
@@ -21,15 +22,13 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from stream.decisions.records import Record
-
 __all__ = ["Number", "Records", "fields_altered"]
 
 _NUMBERS: Final = 2**63
-_WORDS: Final[dict[type[Record], str]] = {
-    DecisionRecord: "decision",
-    AlarmRecord: "alarm",
-    CountRecord: "count",
+_KINDS: Final[dict[type[Record], tuple[str, Callable[[bytes], Record]]]] = {
+    DecisionRecord: ("decision", decode_decision),
+    AlarmRecord: ("alarm", decode_alarm),
+    CountRecord: ("count", decode_count),
 }
 _Kind = TypeVar("_Kind", DecisionRecord, AlarmRecord, CountRecord)
 
@@ -47,30 +46,27 @@ class Records:
 
     def __init__(self) -> None:
         self._kept: dict[type[Record], dict[Number, dict[bytes, Any]]] = {
-            kind: defaultdict(dict) for kind in _WORDS
+            kind: defaultdict(dict) for kind in _KINDS
         }
         self.unreadable: Counter[str] = Counter()
+        """How many could not be taken, by kind, in a word."""
 
     def take(self, record: Record) -> None:
         """Take one; copies are nothing new."""
         kind = type(record)
-        if not 0 < record.sequence < _NUMBERS:
-            self.unreadable[_WORDS[kind]] += 1
-            return
-        number = Number(record.ledger, record.alarm, record.sequence)
-        self._kept[kind][number].setdefault(encode(record), record)
+        if 0 < record.sequence < _NUMBERS:
+            number = Number(record.ledger, record.alarm, record.sequence)
+            self._kept[kind][number].setdefault(encode(record), record)
+        else:
+            self.unreadable[_KINDS[kind][0]] += 1
 
-    def take_decision(self, value: bytes | None) -> None:
-        """Take a record of the decisions topic."""
-        self._read(value, decode_decision, "decision")
-
-    def take_alarm(self, value: bytes | None) -> None:
-        """Take a record of the alarms topic."""
-        self._read(value, decode_alarm, "alarm")
-
-    def take_count(self, value: bytes | None) -> None:
-        """Take a record of the counts topic."""
-        self._read(value, decode_count, "count")
+    def read(self, kind: type[Record], value: bytes | None) -> None:
+        """Take a record of the topic of a kind."""
+        word, decode = _KINDS[kind]
+        try:
+            self.take(decode(value or b""))
+        except DataError:
+            self.unreadable[word] += 1
 
     def numbers(self) -> set[Number]:
         """Return which decisions the records are about."""
@@ -86,12 +82,6 @@ class Records:
             (ledger, alarm): sequence
             for ledger, alarm, sequence in sorted(self._kept[CountRecord], reverse=True)
         }
-
-    def _read(self, value: bytes | None, decode: Callable[[bytes], Record], kind: str) -> None:
-        try:
-            self.take(decode(value or b""))
-        except DataError:
-            self.unreadable[kind] += 1
 
 
 def fields_altered(one: Struct, again: Struct) -> list[str]:

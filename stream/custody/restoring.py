@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from accountant.errors import DataError, LedgerError
-from accountant.records import SeenDecision
 from accountant.units import PrivacyUnit
-from stream.decisions.records import decode_alarm, decode_count, decode_decision
+from stream.decisions.records import (
+    DecisionRecord,
+    decode_alarm,
+    decode_count,
+    decode_decision,
+)
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.release import seen_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from stream.decisions.records import AlarmRecord, CountRecord, Record
+    from accountant.records import SeenDecision
+    from stream.decisions.records import Record
     from stream.model.alarms import Alarms
-
-_Read = TypeVar("_Read")
 
 __all__ = ["published_in", "records_in", "refuse_moved", "take_over"]
 
@@ -51,9 +54,16 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
         LedgerError: something was published under another privacy unit than the configuration's.
     """
     refuse_moved(alarms, opened)
-    known = {one.scope for one in opened.pins.budgets()}
-    _refuse_another_unit(alarms, [one for one in seen if one.scope not in known])
-    for budget in sorted({*scopes_of(alarms), *({one.scope for one in seen} - known)}):
+    unknown = {one.scope for one in seen} - {one.scope for one in opened.pins.budgets()}
+    of_users = alarms.budget.unit is PrivacyUnit.USER
+    for one in seen:
+        if one.scope in unknown and bool(one.periods) is not of_users:
+            raise LedgerError(
+                f"alarm {one.query!r} was published under another privacy unit than "
+                f"{alarms.budget.unit.value!r}: what it cost cannot be charged here",
+                hint="run this with the configuration that it was published under",
+            )
+    for budget in sorted({*scopes_of(alarms), *unknown}):
         opened.pins.register_budget(terms_of(alarms, budget))
     adopted = opened.upkeep.reconcile(seen)
     opened.heads.begin()
@@ -69,15 +79,15 @@ def published_in(paths: Sequence[Path]) -> list[SeenDecision]:
     Raises:
         DataError: a line is no record of Tocsin, or no file shows a decision.
     """
-    found = [
-        one
-        for path in paths
-        for one in _lines_of(path, lambda line: seen_decision(decode_decision(line)))
-        if isinstance(one, SeenDecision)
-    ]
+    files = ", ".join(map(str, paths))
+    shown = (one for path in paths for one in records_in(path))
+    try:
+        found = [seen_decision(one) for one in shown if isinstance(one, DecisionRecord)]
+    except ValueError as error:
+        raise DataError(f"{files}: a decision is not Tocsin's: {error}") from None
     if not found:
         raise DataError(
-            f"{', '.join(map(str, paths))}: no decision in the file",
+            f"{files}: no decision in the file",
             hint="write a file with the whole output of `tocsin run FILE --replay ... --json`",
         )
     return found
@@ -89,40 +99,17 @@ def records_in(path: Path) -> Iterator[Record]:
     Raises:
         DataError: a line is no record of Tocsin.
     """
-    yield from _lines_of(path, decode_decision)
-
-
-def _lines_of(
-    path: Path, read: Callable[[bytes], _Read]
-) -> Iterator[_Read | AlarmRecord | CountRecord]:
-    """Yield what every line holds: what ``read`` makes of it, or no decision."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", hint="check the path") from None
     for number, line in enumerate(lines, start=1):
-        place = f"{path}:{number}"
-        try:
-            yield read(line)
-        except (DataError, ValueError):
-            yield _alarm_or_count(line, place)
-
-
-def _alarm_or_count(line: bytes, place: str) -> AlarmRecord | CountRecord:
-    for read in (decode_alarm, decode_count):
-        with suppress(DataError):
-            return read(line)
-    raise DataError(
-        f"{place}: not a decision and not an alarm",
-        hint="write a file with the output of `tocsin run FILE --replay ... --json`",
-    ) from None
-
-
-def _refuse_another_unit(alarms: Alarms, unknown: Collection[SeenDecision]) -> None:
-    for one in unknown:
-        if bool(one.periods) is not (alarms.budget.unit is PrivacyUnit.USER):
-            raise LedgerError(
-                f"alarm {one.query!r} was published under another privacy unit than "
-                f"{alarms.budget.unit.value!r}: what it cost cannot be charged here",
-                hint="run this with the configuration that it was published under",
+        for decode in (decode_decision, decode_alarm, decode_count):
+            with suppress(DataError):
+                yield decode(line)
+                break
+        else:
+            raise DataError(
+                f"{path}:{number}: not a decision and not an alarm",
+                hint="write a file with the output of `tocsin run FILE --replay ... --json`",
             )

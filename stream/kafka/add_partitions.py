@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.errors import ConfigError, DependencyError, LogChangedError
 from accountant.layouts import Growth
-from stream.kafka.topics import admin_client, describe
+from stream.kafka.topics import admin_client, facts_of
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
@@ -46,8 +46,7 @@ _LOOK_S: Final = 0.2
 _APPEAR_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(NamedTuple):
     """What a growth costs an alarm.
 
     Args:
@@ -223,12 +222,7 @@ class _Work:
             time.sleep(_LOOK_S)
 
     def _facts(self) -> TopicFacts:
-        facts = describe(self.client, [self.feed.topic]).get(self.feed.topic)
-        if facts is None:
-            raise LogChangedError(
-                f"topic {self.feed.topic!r} does not exist", hint="correct `topic` of the feed"
-            )
-        return facts
+        return facts_of(self.client, self.feed.topic)
 
     def _wait(self, until_ms: int) -> None:
         """Sleep until the wall clock shows an instant, also where it is set meanwhile."""

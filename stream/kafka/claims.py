@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["Asked", "Claim", "Claims", "Release", "encode", "key_of"]
+__all__ = ["Claim", "Claims", "Release", "encode", "key_of"]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="claim"):
@@ -52,23 +49,16 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag
     head: str
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="asked"):
-    """A process asked what time it is: the broker's answer is when it appended this.
-
-    Args:
-        ledger: the ledger's id.
-    """
-
-    ledger: str
-
-
 class Claims:
     """What the records of the topic come to, read in their order."""
 
     def __init__(self) -> None:
-        self._holders: dict[str, Claim] = {}
-        self._claimed: defaultdict[str, dict[str, Claim]] = defaultdict(dict)
-        self._releases: defaultdict[str, dict[str, Release]] = defaultdict(dict)
+        self.holders: dict[str, Claim] = {}
+        """The claim that holds a log, by the log's id."""
+        self.claimants: defaultdict[str, dict[str, Claim]] = defaultdict(dict)
+        """The first claim of every ledger that ever claimed a log, by both ids."""
+        self.releases: defaultdict[str, dict[str, Release]] = defaultdict(dict)
+        """The newest release of every process, by its ledger's id and its name."""
 
     def take(self, value: bytes | None) -> None:
         """Read the next record; what is none of Tocsin's says nothing.
@@ -78,39 +68,23 @@ class Claims:
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             record = _DECODER.decode(value or b"")
             if isinstance(record, Release):
-                self._releases[record.ledger][record.writer] = record
+                self.releases[record.ledger][record.writer] = record
                 return
-            if isinstance(record, Asked):
-                return
-            self._claimed[record.topic_id].setdefault(record.ledger, record)
-            holder = self._holders.get(record.topic_id)
+            self.claimants[record.topic_id].setdefault(record.ledger, record)
+            holder = self.holders.get(record.topic_id)
             if holder is None or record.epoch > holder.epoch:
-                self._holders[record.topic_id] = record
-
-    def holder(self, topic_id: str) -> Claim | None:
-        """Return the claim that holds a log; ``None`` where nobody claimed it."""
-        return self._holders.get(topic_id)
-
-    def claimants(self, topic_id: str) -> Mapping[str, Claim]:
-        """Return the first claim of every ledger that ever claimed a log, by its id."""
-        return self._claimed[topic_id]
-
-    def releases(self, ledger_id: str) -> Mapping[str, Release]:
-        """Return the newest release of every process that published from a ledger, by its name."""
-        return self._releases[ledger_id]
+                self.holders[record.topic_id] = record
 
 
-_DECODER = msgspec.json.Decoder(Claim | Release | Asked)
+_DECODER = msgspec.json.Decoder(Claim | Release)
 
 
 encode: Final = msgspec.json.encode
 """Returns a record as one JSON object."""
 
 
-def key_of(record: Claim | Release | Asked) -> bytes:
+def key_of(record: Claim | Release) -> bytes:
     """Return the key under which compaction keeps a record."""
     if isinstance(record, Claim):
         return f"claim/{record.topic_id}/{record.epoch}/{record.ledger}".encode()
-    if isinstance(record, Asked):
-        return f"asked/{record.ledger}".encode()
     return f"release/{record.ledger}/{record.writer}".encode()

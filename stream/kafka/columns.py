@@ -6,28 +6,27 @@ of thousands at a time. What may be read is still decided by aiokafka's own code
 checksums, aborted transactions, control records, places in compacted logs, positions.
 
 A batch that cannot be read ends no call: what lies before it is handed out, then its place
-(``Damage``), and the partition's position stays there. aiokafka by itself raises, which also loses
+(``damaged``), and the partition's position stays there. aiokafka by itself raises, which also loses
 what the same call had already taken of other partitions.
 
 ``fetch`` returns, and positions stand, like this::
 
     log       [ batch ][ batch ][ damaged ][ batch ]
     records   ^^^^^^^^^^^^^^^^^^
-    position                    ^  here, and at the next fetch Damage alone
+    position                    ^  here, and at the next fetch that alone
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import PartitionRecords
 
 from stream.events.records import Records
-from stream.kafka.headers import Proxy, tolerate_headers
+from stream.kafka.headers import tolerate_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,8 +34,9 @@ if TYPE_CHECKING:
     from aiokafka import TopicPartition
 
     from stream.events.records import Headers
+    from stream.kafka.headers import Batch
 
-__all__ = ["LOG_APPEND_TIME", "Damage", "Fetched", "as_columns", "fetch"]
+__all__ = ["LOG_APPEND_TIME", "Fetched", "as_columns", "fetch"]
 
 LOG_APPEND_TIME: Final = 1
 """How aiokafka says that the broker set a record's timestamp."""
@@ -46,47 +46,21 @@ _BLOCK_BYTES: Final = 1 << 26  # of values: batches may unpack to much more than
 _BLOCKS: Final = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 
-_FEW: Final = 1_000
-_FEW_BYTES: Final = 1 << 16
-
 _OFFSET, _VALUE = attrgetter("offset"), attrgetter("value")
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """A batch that cannot be read: a wrong checksum, an unknown codec, records that do not end.
-
-    Args:
-        offset: where the partition stands still.
-        reason: the class of what reading it raised; never its text, which may quote the batch.
-    """
-
-    offset: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """What one call brought.
 
     Args:
         records: by partition, in log order, at least one each.
-        damage: by partition, where reading stopped; it is told again after every fetch, so whoever
-            reads on pauses the partition.
-        more: whether as many blocks came as one call takes: those of other partitions may wait.
+        damaged: partitions at a batch that cannot be read: a wrong checksum, an unknown codec,
+            records that do not end. It is told again after every fetch, so whoever reads on names
+            the others for a while.
     """
 
     records: dict[TopicPartition, Records]
-    damage: dict[TopicPartition, Damage]
-    more: bool = False
-
-    @property
-    def little(self) -> bool:
-        """Whether records came, and so few that to ask for them cost more than to read them."""
-        parts = self.records.values()
-        if self.more or not 0 < sum(len(part.value) for part in parts) < _FEW:
-            return False
-        return sum(len(value or b"") for part in parts for value in part.value) < _FEW_BYTES
+    damaged: set[TopicPartition]
 
 
 def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
@@ -99,7 +73,7 @@ def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
     """
     tolerate_headers()
     fetcher.PartitionRecords = _fetched
-    return {"value_deserializer": _AsColumns(frozenset(headers_of))}
+    return {"value_deserializer": _AsColumns(headers_of)}
 
 
 async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> Fetched:
@@ -114,24 +88,22 @@ async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> 
         KafkaError: as ``getmany``, but never for a batch that cannot be read.
     """
     taken = await consumer.getmany(*partitions, timeout_ms=timeout_ms, max_records=_BLOCKS)
-    found = Fetched({}, {}, more=sum(map(len, taken.values())) >= _BLOCKS)
+    found = Fetched({}, set())
     for partition, blocks in taken.items():
-        if blocks and isinstance(blocks[-1], Damage):
-            found.damage[partition] = blocks.pop()
+        if blocks and blocks[-1] is None:
+            blocks.pop()
+            found.damaged.add(partition)
         if blocks:
             found.records[partition] = Records.joined(blocks)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _AsColumns:
-    """How a consumer says what it wants: aiokafka passes deserializers on to where it unpacks."""
+class _AsColumns(frozenset[str]):
+    """How a consumer says what it wants: topics whose headers are; see :func:`as_columns`.
 
-    headers_of: frozenset[str]
-
-    def __call__(self, _value: bytes | None) -> bytes | None:
-        """Refuse to be what it is passed as: then this module is not where records are unpacked."""
-        raise RuntimeError("aiokafka unpacks records by itself: this version does not fit")
+    aiokafka passes deserializers on to where it unpacks. Where this one is called, it does so by
+    itself: that version does not fit.
+    """
 
 
 def _fetched(
@@ -148,72 +120,49 @@ def _fetched(
     _, wanted, *checks = how
     if not isinstance(wanted, _AsColumns):
         return PartitionRecords(partition, records, aborted, offset, *how)
-    batches = _Batches(records, headers=partition.topic in wanted.headers_of)
-    return _Blocks(partition, batches, aborted, offset, None, None, *checks)
+    records.whole = True
+    blocks = _Blocks(partition, records, aborted, offset, None, None, *checks)
+    blocks.with_headers = partition.topic in wanted
+    return blocks
 
 
 class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stubs
-    """Iterates over blocks, and over one ``Damage`` at the end where there is one.
+    """Iterates over blocks, and ``None`` at the end where a batch cannot be read.
 
     aiokafka's loop runs over batches that each claim to be one record.
     """
 
     next_fetch_offset: int
+    with_headers: bool
 
-    def _unpack_records(self) -> Iterator[Records | Damage]:
+    def _unpack_records(self) -> Iterator[Records | None]:
         batches = super()._unpack_records()
-        damage = None
+        damaged = False
         block = _Block()
         while True:
             try:
-                batch = next(batches, None)
+                records = next(batches, None)
             except MemoryError:
                 raise
-            except Exception as error:  # noqa: BLE001 (total: it is about these bytes alone)
-                damage = Damage(self.next_fetch_offset, type(error).__name__)
+            except Exception:  # noqa: BLE001 (total: it is about these bytes alone)
+                damaged = True
                 break
-            if batch is None:
+            if records is None:
                 break
-            block.add(batch)
+            block.add(records, with_headers=self.with_headers)
             if len(block.value) >= _BLOCK_RECORDS or block.size >= _BLOCK_BYTES:
                 yield block.columns()
                 block = _Block()
         if block.value:
             yield block.columns()
-        if damage is not None:
-            yield damage
+        if damaged:
+            yield None
 
-    def _consumer_record(self, _partition: TopicPartition, batch: _Batch) -> _Batch:
-        """Return a batch with its records from the place on that was asked for."""
-        if batch.records[0].offset < self.next_fetch_offset:
-            batch.records = [one for one in batch.records if one.offset >= self.next_fetch_offset]
-        return batch
-
-
-class _Batches(Proxy):
-    """Fetched batches, each of which iterates over itself as a whole."""
-
-    def __init__(self, records: Any, *, headers: bool) -> None:
-        super().__init__(records)
-        self._headers = headers
-
-    def next_batch(self) -> _Batch:
-        """Return the next batch."""
-        return _Batch(self._held.next_batch(), headers=self._headers)
-
-
-class _Batch(Proxy):
-    """A batch as aiokafka knows it, iterated over as a whole: it passes for its last record."""
-
-    def __init__(self, batch: Any, *, headers: bool) -> None:
-        super().__init__(batch)
-        self.with_headers = headers
-
-    def __iter__(self) -> Iterator[_Batch]:
-        self.records = list(self._held)
-        if self.records:
-            self.offset = self.records[-1].offset
-            yield self
+    def _consumer_record(self, _partition: TopicPartition, batch: Batch) -> list[Any]:
+        """Return the records of a batch from the place on that was asked for."""
+        if batch.records[0].offset >= self.next_fetch_offset:
+            return batch.records
+        return [one for one in batch.records if one.offset >= self.next_fetch_offset]
 
 
 class _Block:
@@ -229,30 +178,22 @@ class _Block:
         self.value: list[bytes | None] = []
         self.size = 0
 
-    def add(self, batch: _Batch) -> None:
+    def add(self, records: list[Any], *, with_headers: bool) -> None:
         """Add the records of a batch.
 
         All of a batch are dated the same way; where the broker dated it, all at the same time.
         Those of the oldest format have no timestamp.
         """
-        records, first = batch.records, batch.records[0]
-        value = list(map(_VALUE, records))
-        log_append = first.timestamp_type == LOG_APPEND_TIME
+        value, first = list(map(_VALUE, records)), records[0]
         self.value += value
-        try:
-            self.size += sum(map(len, value))
-        except TypeError:  # a tombstone
-            self.size += sum(map(len, filter(None, value)))
+        self.size += sum(map(len, filter(None, value)))  # without tombstones
         self._offset += map(_OFFSET, records)
-        if log_append or first.timestamp is None:
-            self._alike.append(len(records))
-            self._timestamp_ms.append(-1 if first.timestamp is None else first.timestamp)
-            self._log_append.append(log_append)
-        else:
-            self._alike += [1] * len(records)
-            self._timestamp_ms += [record.timestamp for record in records]
-            self._log_append += [False] * len(records)
-        if batch.with_headers:
+        log_append = first.timestamp_type == LOG_APPEND_TIME
+        dated = [first] if log_append or first.timestamp is None else records
+        self._alike += [len(records) // len(dated)] * len(dated)
+        self._timestamp_ms += [-1 if one.timestamp is None else one.timestamp for one in dated]
+        self._log_append += [log_append] * len(dated)
+        if with_headers:
             self._headers += [record.headers for record in records]
 
     def columns(self) -> Records:

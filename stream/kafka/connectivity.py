@@ -8,7 +8,6 @@ when it is first missed, one a minute while it is, one when it is back.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -35,7 +34,7 @@ _ANSWER_S: Final = 5.0
 
 @dataclass(eq=False)
 class Connectivity:
-    """One dependency: told of by any task or thread, it says what is news.
+    """One dependency: told of by any task, it says what is news.
 
     Args:
         dependency: what it is called, one word.
@@ -49,15 +48,13 @@ class Connectivity:
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
-        self._lock = threading.Lock()
         self._since_s: float | None = None
         self._said_s = 0.0
 
     @property
     def unreachable_s(self) -> float:
         """For how long it has been missed and not found, in seconds; 0 while it is there."""
-        with self._lock:
-            return 0.0 if self._since_s is None else self.clock_s() - self._since_s
+        return 0.0 if self._since_s is None else self.clock_s() - self._since_s
 
     def missed(self, error: BaseException) -> None:
         """Somebody could not reach it.
@@ -65,28 +62,19 @@ class Connectivity:
         Args:
             error: how that was noticed.
         """
-        with self._lock:
-            now_s = self.clock_s()
-            if self._since_s is None:
-                self._since_s = self._said_s = now_s
-                self.log.warning(Line.UNREACHABLE, dependency=self.dependency, error=error)
-            elif now_s - self._said_s >= _AGAIN_S:
-                self._said_s = now_s
-                unreachable_s = int(now_s - self._since_s)
-                self.log.warning(
-                    Line.STILL_UNREACHABLE,
-                    dependency=self.dependency,
-                    unreachable_s=unreachable_s,
-                    error=error,
-                )
+        now_s, said = self.clock_s(), {"dependency": self.dependency, "error": error}
+        if self._since_s is None:
+            self._since_s = self._said_s = now_s
+            self.log.warning(Line.UNREACHABLE, **said)
+        elif now_s - self._said_s >= _AGAIN_S:
+            self._said_s = now_s
+            self.log.warning(Line.STILL_UNREACHABLE, **said, unreachable_s=int(self.unreachable_s))
 
     def found(self) -> None:
         """It answered."""
-        with self._lock:
-            if self._since_s is not None:
-                unreachable_s = int(self.clock_s() - self._since_s)
-                self._since_s = None
-                self.log.info(Line.BACK, dependency=self.dependency, unreachable_s=unreachable_s)
+        if self._since_s is not None:
+            unreachable_s, self._since_s = int(self.unreachable_s), None
+            self.log.info(Line.BACK, dependency=self.dependency, unreachable_s=unreachable_s)
 
 
 class Dependencies:

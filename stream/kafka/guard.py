@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.errors import (
     DataError,
@@ -14,18 +12,17 @@ from accountant.errors import (
 )
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
-from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.kafka.topics import check
 from stream.kafka.whole import read_whole
 from stream.kafka.witness import Witness
 from stream.model.alarms import require_kafka
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
-    from stream.kafka.clock import HeldClock
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms, KafkaSettings
 
@@ -50,10 +47,7 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
         DependencyError: Kafka cannot be reached.
         LogChangedError: a topic is missing, or set up so that windows could not be exact.
     """
-    with admin_client(require_kafka(alarms)) as client:
-        wanted = plan(alarms)
-        facts = describe(client, [topic.name for topic in wanted])
-    found = [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
+    found, facts = check(alarms)
     if found:
         raise LogChangedError(
             "\n".join(found), hint="`tocsin topics check FILE` lists what each topic needs"
@@ -61,8 +55,8 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
     return {feed.name: facts[feed.topic].identity(feed.name) for feed in alarms.feeds.values()}
 
 
-def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
-    """Refuse to go on when a feed's log is no longer the one that the ledger knows.
+def check_unchanged(alarms: Alarms, ledger: Ledger) -> dict[str, LogIdentity]:
+    """Return the identity of every feed's log, which has to be the one that the ledger knows.
 
     Kafka is asked first: partitions that it has were announced to the ledger before.
 
@@ -71,30 +65,16 @@ def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
         LogChangedError: a topic was re-created, got partitions that were not announced, or was set
             up otherwise.
     """
-    found = check_feeds(alarms)
-    try:
-        ledger.pins.refuse_changes((), found.values(), ())
-    except LogChangedError as error:
-        raise LogChangedError(
-            f"{error.message} (changed while this worker ran)", hint=error.hint
-        ) from None
+    logs = check_feeds(alarms)
+    ledger.pins.refuse_changes((), logs.values(), ())
+    return logs
 
 
-def claim_feeds(
-    alarms: Alarms,
-    ledger: Ledger,
-    logs: Mapping[str, LogIdentity],
-    writer: str,
-    clock: HeldClock,
-) -> list[str]:
+def claim_feeds(witness: Witness) -> list[str]:
     """Claim the logs of a configuration for its ledger, which is not older than what left it.
 
     Args:
-        alarms: the configuration.
-        ledger: open.
-        logs: of all feeds.
-        writer: this process's name.
-        clock: of this process.
+        witness: of this process, for the logs of all feeds.
 
     Returns:
         The feeds that nobody had claimed.
@@ -107,18 +87,14 @@ def claim_feeds(
         LogChangedError: the ledger is another log's. It claims nothing: the right one would be
             refused after it.
     """
-    ledger.pins.refuse_changes((), logs.values(), ())
-
-    async def claiming() -> tuple[list[str], set[str]]:
-        async with Witness(alarms, ledger, logs, writer, clock).opened() as witness:
-            return await witness.claim(), set(witness.others())
-
+    alarms, ledger = witness.alarms, witness.ledger
+    ledger.pins.refuse_changes((), witness.all_logs.values(), ())
     try:
-        claimed, others = asyncio.run(claiming())
+        claimed = witness.once(Witness.claim)
     except LedgerRolledBackError:
         check_ledger(alarms, ledger)  # says which decisions, where the topic still has them
         raise
-    check_ledger(alarms, ledger, others)
+    check_ledger(alarms, ledger, witness.others())
     return claimed
 
 
@@ -134,7 +110,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
         DependencyError: Kafka cannot be reached.
         LedgerRolledBackError: the decisions topic shows what the ledger does not know.
     """
-    since_ms = _since_ms(alarms, ledger)
+    since_ms = _since_ms(ledger)
     published = seen_decisions(alarms, ledger, since_ms=since_ms, others=others)
     unknown = ledger.upkeep.unknown_decisions(published.decisions)
     if unknown:
@@ -147,8 +123,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """What was read of the decisions topic.
 
     Args:
@@ -183,7 +158,11 @@ def seen_decisions(
     concerned = {ledger.ledger_id, *others}
 
     def take(value: bytes | None) -> None:
-        found.extend(_seen(value, alarms, concerned))
+        # Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
+        with suppress(DataError, ValueError):
+            record = decode_decision(value or b"")
+            if record.ledger in concerned or record.alarm in alarms.running:
+                found.append(seen_decision(record))
 
     return Published(found, read_records(kafka, kafka.decisions_topic, since_ms, take))
 
@@ -209,10 +188,23 @@ def read_records(
         DependencyError: Kafka cannot be reached.
         LogChangedError: there is no such topic.
     """
-    return read_whole(kafka, topic, lambda whole: _read_from(whole, since_ms, take))
+
+    async def read(whole: Whole) -> int:
+        since = await whole.consumer.offsets_for_times(dict.fromkeys(whole.ends, since_ms))
+        first_ms = {place: 2**62 if begin else 0 for place, begin in whole.begins.items()}
+        for place, end in whole.ends.items():
+            newest, at = max(whole.begins[place], end - _NEWEST), since.get(place)
+            whole.consumer.seek(place, newest if at is None else min(at.offset, newest))
+        async for place, records in whole.records():
+            for record in records:
+                first_ms[place] = min(first_ms[place], record.timestamp)
+                take(record.value)
+        return max(first_ms.values())
+
+    return read_whole(kafka, topic, read)
 
 
-def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
+def _since_ms(ledger: Ledger) -> int:
     """Return when the first decision that a ledger may lack was published at the earliest.
 
     A copy lacks what was decided after its own last decision, by the clock that dates records, and
@@ -222,40 +214,5 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
     decided_ms = ledger.upkeep.last_decided_ms()
     if decided_ms is None:
         return 0
-    histories = {alarm.id: alarm.feed.history for alarm in alarms.running.values()}
-    going_on = [
-        row.cursor_ms
-        for row in ledger.pins.queries()
-        if not row.retired
-        and ((history := histories.get(row.query)) is None or row.cursor_ms < history[1])
-    ]
+    going_on = [row.cursor_ms for row in ledger.pins.queries() if not row.retired]
     return max(min([decided_ms, *going_on]) - _CLOCKS_MS, 0)
-
-
-def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Iterator[SeenDecision]:
-    """Yield what a record of the decisions topic says, where it is of these ledgers or alarms.
-
-    Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
-    """
-    with suppress(DataError, ValueError):
-        record = decode_decision(value or b"")
-        if record.ledger in ledgers or record.alarm in alarms.running:
-            yield seen_decision(record)
-
-
-async def _read_from(whole: Whole, since_ms: int, take: Callable[[bytes | None], None]) -> int:
-    """Hand every record since an instant, and the newest of every partition, to ``take``.
-
-    Returns:
-        When the oldest record that was read of a topic whose beginning is gone was published.
-    """
-    since = await whole.consumer.offsets_for_times(dict.fromkeys(whole.ends, since_ms))
-    first_ms = {place: 2**62 if begin else 0 for place, begin in whole.begins.items()}
-    for place, end in whole.ends.items():
-        newest, at = max(whole.begins[place], end - _NEWEST), since.get(place)
-        whole.consumer.seek(place, newest if at is None else min(at.offset, newest))
-    async for place, records in whole.records():
-        for record in records:
-            first_ms[place] = min(first_ms[place], record.timestamp)
-            take(record.value)
-    return max(first_ms.values())

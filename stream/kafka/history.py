@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from aiokafka import TopicPartition
 
-    from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
 
@@ -97,8 +96,8 @@ class _Writer:
         grace_ms = max((alarm.grace_ms for alarm in counted_on(self.feed, alarms)[0]), default=0)
         from_ms, until_ms = self.feed.history or (0, 0)
         every_ms = self.feed.watermark_interval_ms
-        self._first_ms = from_ms // every_ms * every_ms
-        self._last_ms = -(-(until_ms + grace_ms) // every_ms) * every_ms + every_ms
+        first_ms = from_ms // every_ms * every_ms
+        self._grid_ms = range(first_ms, until_ms + grace_ms + 2 * every_ms, every_ms)
         self._until_ms = until_ms
 
     async def run(self) -> int:
@@ -112,100 +111,89 @@ class _Writer:
         try:
             # Ends what a killed replay left open; only then is its last committed mark the last.
             await producer.start()
-            return await self._write(producer, await self._resume_ms())
+            return await self._write(producer, await self._next_mark())
         finally:
             await producer.stop()
 
-    async def _write(self, producer: Any, resume_ms: int | None) -> int:
+    async def _write(self, producer: Any, number: int) -> int:
         written = 0
-        for sending in _transactions(self._log(resume_ms)):
+        for parts in _transactions(self._log(number)):
             async with producer.transaction():
-                sent: list[Any] = []
-                for each in sending:
-                    if isinstance(each, int):
-                        sent += await self._send_marks(producer, each)
-                    else:
-                        sent += await self._send_rows(producer, each)
-                        written += each.num_rows
+                sent = [
+                    await producer.send(self.feed.topic, **message)
+                    for part in parts
+                    for message in (
+                        self._marks(part) if isinstance(part, int) else self._events(part)
+                    )
+                ]
                 await asyncio.gather(*sent)
+            written += sum(part.num_rows for part in parts if not isinstance(part, int))
             self.progress(written, len(self.source))
         return written
 
-    def _log(self, resume_ms: int | None) -> Iterator[pa.RecordBatch | int]:
-        """Yield rows, and behind them the grid point that they lie before.
+    def _log(self, number: int) -> Iterator[pa.RecordBatch | int]:
+        """Yield rows, and behind them the number of the mark that they lie before.
 
         Args:
-            resume_ms: the last mark that was committed; what lies behind it is yielded.
+            number: of the first mark that is missing; what lies behind the one before is yielded.
         """
-        every_ms = self.feed.watermark_interval_ms
-        if resume_ms is None:
-            yield self._first_ms
-        mark_ms = self._first_ms if resume_ms is None else resume_ms
         for batch in self.source.record_batches():
             times = batch.column(self.feed.time).to_numpy()
-            at = int(times.searchsorted(mark_ms))
+            at = int(times.searchsorted(self._grid_ms[number - 1])) if number else 0
             end = int(times.searchsorted(self._until_ms))
             while at < end:
-                stop = min(int(times.searchsorted(mark_ms + every_ms)), end)
+                stop = min(int(times.searchsorted(self._grid_ms[number])), end)
                 yield batch.slice(at, stop - at)
                 at = stop
-                if at < len(times):  # else the next batch may have more before this grid point
-                    mark_ms += every_ms
-                    yield mark_ms
-        yield from range(mark_ms + every_ms, self._last_ms + every_ms, every_ms)
+                if at < len(times):  # else the next batch may have more before this mark
+                    yield number
+                    number += 1
+        yield from range(number, len(self._grid_ms))
 
-    async def _send_rows(self, producer: Any, rows: pa.RecordBatch) -> list[Any]:
-        sent: list[Any] = []
-        topic, homes = self.feed.topic, self._batcher.route(rows.columns)
-        coding = coding_of(self.feed.codec)
+    def _events(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Yield the messages that hold rows, as arguments of ``send``."""
+        coding, homes = coding_of(self.feed.codec), self._batcher.route(rows.columns)
         for partition in range(self.partitions):
             part = rows.filter(pa.array(homes == partition))
             keys: Iterable[bytes | None] = repeat(None)
             if coding.single:
                 keys = (str(unit).encode() for unit in part.column(self.feed.unit).to_pylist())
             for value, key in zip(coding.write(part), keys, strict=coding.single):
-                sent.append(await producer.send(topic, value, key=key, partition=partition))
-        return sent
+                yield {"value": value, "key": key, "partition": partition}
 
-    async def _send_marks(self, producer: Any, time_ms: int) -> list[Any]:
-        sequence = (time_ms - self._first_ms) // self.feed.watermark_interval_ms
-        sent = []
+    def _marks(self, number: int) -> Iterator[dict[str, Any]]:
+        """Yield a mark for every partition, as arguments of ``send``."""
         for partition in range(self.partitions):
-            mark = Mark(self.feed.name, time_ms, partition, sequence)
+            mark = Mark(self.feed.name, self._grid_ms[number], partition, number)
             value, headers = encode_mark(mark, self.feed.watermark_key or b"")
-            sent.append(
-                await producer.send(self.feed.topic, value, partition=partition, headers=headers)
-            )
-        return sent
+            yield {"value": value, "partition": partition, "headers": headers}
 
-    async def _resume_ms(self) -> int | None:
-        """Return the last mark committed to every partition, ``None`` on a fresh topic."""
+    async def _next_mark(self) -> int:
+        """Return the number of the first mark that is not committed to every partition.
+
+        Partitions end with their last one, but for transactions that were aborted: they are read
+        from further and further back.
+        """
+        last: dict[TopicPartition, int] = {}
+        tail, all_read = _TAIL_RECORDS, False
         async with opened(self._kafka, self.feed.topic, self.partitions) as whole:
-            marks = [await self._last_mark(whole, place) for place in whole.ends]
-        known = [mark for mark in marks if mark is not None]
-        return min(known) if len(known) == len(marks) and known else None
-
-    async def _last_mark(self, whole: Whole, place: TopicPartition) -> int | None:
-        """Search backwards for the last mark of a partition."""
-        consumer, begin, upper = whole.consumer, whole.begins[place], whole.ends[place]
-        while upper > begin:
-            lower = max(begin, upper - _TAIL_RECORDS)
-            consumer.seek(place, lower)
-            found: int | None = None
-            while await consumer.position(place) < upper:
-                for record in (await consumer.getmany(place, timeout_ms=500)).get(place, ()):
-                    mark = verified_mark(
-                        record.value,
-                        record.headers,
-                        key=self.feed.watermark_key or b"",
-                        feed=self.feed.name,
-                        partition=place.partition,
-                    )
-                    found = found if mark is None else mark.time_ms
-            if found is not None:
-                return found
-            upper = lower
-        return None
+            while len(last) < len(whole.ends) and not all_read:
+                for place, end in whole.ends.items():
+                    whole.consumer.seek(place, max(whole.begins[place], end - tail))
+                async for place, records in whole.records():
+                    for record in records:
+                        mark = verified_mark(
+                            record.value,
+                            record.headers,
+                            key=self.feed.watermark_key or b"",
+                            feed=self.feed.name,
+                            partition=place.partition,
+                        )
+                        if mark is not None:
+                            last[place] = mark.sequence
+                all_read = all(end - tail <= whole.begins[at] for at, end in whole.ends.items())
+                tail *= 8
+        return 1 + min(last.values()) if len(last) == len(whole.ends) else 0
 
 
 def _transactions(

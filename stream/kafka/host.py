@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import faust
 from aiokafka.errors import KafkaError
@@ -33,7 +31,7 @@ ENDED_BY: Final = {signal.SIGINT: 1, signal.SIGTERM: 143, signal.SIGHUP: 129}
 """Exit codes of what was told to end before it was ready."""
 
 _WATCH_S: Final = 1.0
-_STOP_S: Final = 8.0
+_STOP_S: Final = 8
 """How long clients may take to say goodbye: less than the 10 s that containers are given."""
 
 
@@ -44,8 +42,7 @@ class App(faust.App):  # type: ignore[misc]  # Faust is not followed by mypy
         """Make none: there are no tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(NamedTuple):
     """What a hosted worker is asked and told.
 
     Args:
@@ -135,15 +132,11 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
         self._hooks.log.info(Line.STOPPING, signal=number.name)
         if not self._ready:
             os._exit(ENDED_BY[number])  # what has begun to start cannot always be stopped in order
-        patience = threading.Timer(_STOP_S, self._cut_off)
-        patience.daemon = True
-        try:
-            patience.start()
-        except RuntimeError:  # no thread is to be had, and none to end the others in order
-            self._cut_off()
+        signal.signal(signal.SIGALRM, self._cut_off)
+        signal.alarm(_STOP_S)
         self._schedule_shutdown(number)
 
-    def _cut_off(self) -> None:
+    def _cut_off(self, *_: object) -> None:
         self._hooks.log.warning(Line.CUT_OFF, code=0)
         os._exit(0)
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
@@ -34,8 +31,8 @@ from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.fetch_buffers import keep_freed_memory
 from stream.kafka.guard import check_unchanged
-from stream.kafka.positions import Blocked, Bounds, Lookout, Reports, Stopped
-from stream.kafka.tasks import cancelled, every, first, in_thread
+from stream.kafka.positions import Blocked, Bounds
+from stream.kafka.tasks import cancelled, every, first
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
 
     from aiokafka import TopicPartition
 
-    from accountant.records import LogIdentity, Partial
+    from accountant.records import Partial
     from stream.build import Runtime
     from stream.counting.partition import PartitionReader
     from stream.events.records import Records
@@ -54,35 +51,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Assigned", "Ingest"]
 
-_THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
-_GATHER_S = 0.05  # to fetch each event by itself takes more than to count it
+_GATHER_BYTES, _GATHER_MS = 1 << 16, 50
+"""So much gathers at the broker, or for so long: to fetch each event by itself costs too much."""
 _POSITION_S = 1.0
+_PATIENCE_S = 5.0
+_REPORT_S = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
+_AGAIN_S = 5.0
 _OPEN_S = 20.0
 _SEARCH_S = 10.0
 _METADATA_MS = 10_000  # new partitions are read so long after they were made, at most
-
-
-class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no stubs
-    """Marks that the assignment changed; the loop does the work."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.shared_out = False
-        """Whether there has been an assignment, of no partition perhaps."""
-
-    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
-        """Called before a rebalance: whatever was fetched is not to be believed any more."""
-        del revoked
-        self.number += 1
-
-    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
-        """Called after a rebalance, when the new assignment is already live."""
-        del assigned
-        self.number += 1
-        self.shared_out = True
 
 
 @dataclass(slots=True)
@@ -93,19 +73,21 @@ class Assigned:
         feed: whose partition it is.
         reader: counts it.
         position: offset of the next record.
+        again_s: where its next batch could not be read: when that is tried again, by the
+            monotonic clock.
     """
 
     feed: Feed
     reader: PartitionReader
     position: int
+    again_s: float | None = None
 
 
-class Ingest:
+class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no stubs
     """Reads this worker's share of every feed until it is cancelled.
 
     Args:
         runtime: configuration, ledger, metrics, clock.
-        identities: per feed name, the registered log.
         ring: sends a wake-up message for an alarm, after a partial is stored.
         log: told of partitions that are blocked.
     """
@@ -114,23 +96,33 @@ class Ingest:
         self,
         runtime: Runtime,
         *,
-        identities: Mapping[str, LogIdentity],
         ring: Callable[[str], Awaitable[None]],
         log: Log,
     ) -> None:
         self._runtime = runtime
         self._blocked = Blocked(log, time.monotonic)
-        self._reports = Reports(time.monotonic)
-        self._identities = identities
         self._ring = ring
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
         self.assigned: dict[TopicPartition, Assigned] = {}
         """What this worker reads now, and how far."""
         self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
-        self._listener = _Generation()
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
-        self._in_thread = partial(in_thread, self._executor)
+        self._generation = 0
+        self._shared_out = False  # whether there has been an assignment, of no partition perhaps
+        self._bounds: dict[TopicPartition, Bounds] = {}  # of those that answered in time
+        self._reported: dict[tuple[str, int], Stand] = {}
+        self._report_s = 0.0
         self._kafka = require_kafka(runtime.alarms)
+
+    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
+        """Called before a rebalance: whatever was fetched is not to be believed any more."""
+        del revoked
+        self._generation += 1
+
+    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
+        """Called after a rebalance, when the new assignment is already live."""
+        del assigned
+        self._generation += 1
+        self._shared_out = True
 
     async def run(self) -> None:
         """Read until cancelled.
@@ -143,9 +135,7 @@ class Ingest:
         probe = AIOKafkaConsumer(
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
-        lookout = Lookout(consumer, probe, consumer.assignment, self._runtime.clock_ms)
         async with AsyncExitStack() as stack:
-            stack.callback(self._executor.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
             # Records are many, short-lived and in no cycle: collections would be in vain.
@@ -154,7 +144,7 @@ class Ingest:
             await consumer.start()
             await probe.start()
             stack.push_async_callback(lambda: cancelled(self._opening.values()))
-            await first(self._loop(consumer, probe, lookout), lookout.run())
+            await first(self._loop(consumer, probe), self._look_out(consumer, probe))
 
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
@@ -169,23 +159,23 @@ class Ingest:
             heartbeat_interval_ms=max(session_ms // 3, 500),
             rebalance_timeout_ms=max(session_ms, 10_000),
             metadata_max_age_ms=_METADATA_MS,
+            fetch_min_bytes=_GATHER_BYTES,
+            fetch_max_wait_ms=_GATHER_MS,
             **FETCH,
             **as_columns(headers_of=marked),
             **aiokafka_arguments(self._kafka),
         )
-        consumer.subscribe(list(self._feeds), listener=self._listener)
+        consumer.subscribe(list(self._feeds), listener=self)
         return consumer
 
-    async def _loop(self, consumer: Any, probe: Any, lookout: Lookout) -> None:
+    async def _loop(self, consumer: Any, probe: Any) -> None:
         loop = asyncio.get_running_loop()
-        stopped = Stopped(consumer)
         next_look = 0.0
         seen = -1
         while True:
-            generation = self._listener.number
+            generation = self._generation
             if generation != seen:
                 self._take_over(consumer)
-                stopped = Stopped(consumer)
                 seen = generation
             self._open_new(consumer, probe)
             try:
@@ -199,28 +189,28 @@ class Ingest:
                 continue
             _alive(consumer)
             self._runtime.step(Step.AFTER_POLL, None)
-            if self._listener.number != generation:
+            if self._generation != generation:
                 continue
             await every(
                 self._read(partition, records) for partition, records in fetched.records.items()
             )
-            for partition in fetched.records:
-                stopped.read_on(partition)
-            for partition in fetched.damage:
-                stopped.stop(partition)
-            stopped.try_again()
+            for partition in self.assigned.keys() & fetched.damaged:
+                self.assigned[partition].again_s = time.monotonic() + _AGAIN_S
             if loop.time() >= next_look:
                 next_look = loop.time() + _LOOK_S
-                await self._look(consumer, lookout, stopped, generation)
-            # After little, which is counted, more gathers at the broker.
-            await asyncio.sleep(_GATHER_S if fetched.little else 0)
+                await self._look(consumer, generation)
 
     async def _fetch(self, consumer: Any) -> Fetched:
-        """Return what comes of the partitions that were opened, within a moment."""
-        if self.assigned:
-            return await fetch(consumer, *self.assigned, timeout_ms=_POLL_MS)
+        """Return what comes of the partitions that were opened, within a moment.
+
+        One at a damaged batch rests and is tried again: another replica may have it as written.
+        """
+        now_s = time.monotonic()
+        wanted = [at for at, one in self.assigned.items() if (one.again_s or 0.0) <= now_s]
+        if wanted:
+            return await fetch(consumer, *wanted, timeout_ms=_POLL_MS)
         await asyncio.sleep(_POLL_MS / 1000)
-        return Fetched({}, {})
+        return Fetched({}, set())
 
     def _take_over(self, consumer: Any) -> None:
         """Seek where the readers of this worker's partitions stand; forget those of others.
@@ -229,7 +219,7 @@ class Ingest:
         a gap.
         """
         assignment = consumer.assignment()
-        for partition in set(self.assigned) - assignment:
+        for partition in self.assigned.keys() - assignment:
             feed = self.assigned.pop(partition).feed
             self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
         for partition in self._opening.keys() - assignment:
@@ -242,7 +232,7 @@ class Ingest:
 
         A partition whose leader is away keeps no other waiting.
         """
-        for partition in consumer.assignment() - set(self.assigned):
+        for partition in consumer.assignment() - self.assigned.keys():
             opening = self._opening.get(partition)
             if opening is None:
                 self._opening[partition] = asyncio.create_task(self._open(partition, probe))
@@ -264,27 +254,20 @@ class Ingest:
             DependencyError: the ledger cannot be reached.
         """
         feed, runtime, number = self._feeds[partition.topic], self._runtime, partition.partition
-        ledger = runtime.ledger
-        await self._in_thread(partial(check_unchanged, runtime.alarms, ledger))
-        topic_id = self._identities[feed.name].topic_id
-        alarms, _ = counted_on(feed, runtime.alarms)
+        ledger, in_thread = runtime.ledger, asyncio.to_thread
+        topic_id = (await in_thread(check_unchanged, runtime.alarms, ledger))[feed.name].topic_id
+        counted_for = {alarm.id for alarm in counted_on(feed, runtime.alarms)[0]}
         async with asyncio.timeout(_OPEN_S):
-            layouts = (await self._in_thread(ledger.growths.layouts))[feed.name]
+            layouts = (await in_thread(ledger.growths.layouts))[feed.name]
             reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
-            cursors = await self._in_thread(
-                lambda: ledger.progress.cursors({alarm.id for alarm in alarms})
-            )
-            used = await self._in_thread(
-                lambda: ledger.counts.used(cursors, reader.stored_partition, topic_id)
-            )
+            cursors = await in_thread(ledger.progress.cursors, counted_for)
+            used = await in_thread(ledger.counts.used, cursors, reader.stored_partition, topic_id)
             live_from_ms = runtime.clock_ms() + feed.idle_partition_timeout_ms
             begin = (await probe.beginning_offsets([partition]))[partition]
             end = (await probe.end_offsets([partition]))[partition]
             oldest_ms = reader.reads_from_ms(cursors, used)
             if feed.clock is Clock.WATERMARKS:
-                marked = await self._in_thread(
-                    lambda: ledger.counts.mark_before(feed.name, number, oldest_ms)
-                )
+                marked = await in_thread(ledger.counts.mark_before, feed.name, number, oldest_ms)
                 offset = begin if marked is None else max(marked, begin)
                 start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
             else:
@@ -292,51 +275,96 @@ class Ingest:
                 start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
             reader.begin(cursors, start, used)
             opened = {feed.name: {number: (offset, Stand.OPENED)}}
-            await self._in_thread(lambda: ledger.counts.put_places(opened))
+            await in_thread(ledger.counts.put_places, opened)
             return Assigned(feed, reader, offset)
 
     async def _read(self, partition: TopicPartition, records: Records) -> None:
         assigned = self.assigned.get(partition)
         if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
-        reader = assigned.reader
-        partials = await self._in_thread(lambda: _read_on(reader, records))
+        partials = await asyncio.to_thread(_read_on, assigned.reader, records)
         assigned.position = int(records.offset[-1]) + 1
-        self._runtime.metrics.appended(assigned.feed.name, reader.newest_append_ms)
-        await self._store(partition, reader, partials)
+        assigned.again_s = None
+        self._runtime.metrics.appended(assigned.feed.name, assigned.reader.newest_append_ms)
+        await self._store(partition, assigned.reader, partials)
 
-    async def _look(
-        self, consumer: Any, lookout: Lookout, stopped: Stopped, generation: int
-    ) -> None:
+    async def _look_out(self, consumer: Any, probe: Any) -> None:
+        """Ask where partitions end, and up to where no transaction is open, twice a second.
+
+        One without a leader keeps its own answer waiting, and no other's.
+        """
+
+        async def ask(partitions: list[TopicPartition]) -> bool:
+            asked_ms = self._runtime.clock_ms()
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    stable = await consumer.end_offsets(partitions)
+                    end = await probe.end_offsets(partitions)
+            except (KafkaError, TimeoutError):
+                for each in partitions:
+                    self._bounds.pop(each, None)
+                return False
+            for each in partitions:
+                self._bounds[each] = Bounds(asked_ms, end[each], stable[each])
+            return True
+
+        while True:
+            partitions = list(consumer.assignment())
+            if not await ask(partitions):
+                await asyncio.gather(*(ask([each]) for each in partitions))
+            await asyncio.sleep(_LOOK_S)
+
+    async def _look(self, consumer: Any, generation: int) -> None:
         """Complete idle partitions and tell everybody how far partitions are read.
 
         Only in the generation in which the loop sought its positions: after a rebalance no
         partition has a position, and aiokafka would wait for one for ever, keeping the loop from
         seeking.
         """
+        metrics = self._runtime.metrics.partitions
         positions: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
         for partition, assigned in list(self.assigned.items()):
-            if self._listener.number != generation:
+            if self._generation != generation:
                 return
-            bounds = lookout.bounds.get(partition)
+            name, number = assigned.feed.name, partition.partition
+            bounds = self._bounds.get(partition)
             try:
                 position = await asyncio.wait_for(consumer.position(partition), _POSITION_S)
             except (TimeoutError, IllegalStateError):
                 return  # an assignment is live before its callback has marked it
             stand = Stand.UNREACHABLE if bounds is None else bounds.stand(position)
-            if stand is Stand.READING and partition in stopped:
+            if stand is Stand.READING and assigned.again_s is not None:
                 stand = Stand.CORRUPT
             if bounds is not None and stand is Stand.END:
                 await self._complete(partition, assigned, bounds.asked_ms)
-            positions[assigned.feed.name][partition.partition] = (position, stand)
-            self._show(assigned.feed, partition, position, bounds, stand)
+            positions[name][number] = (position, stand)
+            self._blocked.see(partition, stand)
+            lag = 0 if bounds is None else max(bounds.end - position, 0)
+            metrics.told(name, number, stand, position, lag)
         for partition in self._opening:
-            self._show(self._feeds[partition.topic], partition, None, None, Stand.UNREACHABLE)
-        if self._listener.shared_out and self._listener.number == generation:
-            self._runtime.metrics.partitions.shared_out()
-        if self._reports.due(positions):
-            await self._in_thread(partial(self._runtime.ledger.counts.put_places, positions))
-            await self._follow_growths()  # as seldom: a count by who does not know is not taken
+            self._blocked.see(partition, Stand.UNREACHABLE)
+            name = self._feeds[partition.topic].name
+            metrics.told(name, partition.partition, Stand.UNREACHABLE, None)
+        if self._shared_out and self._generation == generation:
+            metrics.shared_out()
+        await self._report(positions)
+
+    async def _report(self, positions: Mapping[str, Mapping[int, tuple[int, Stand]]]) -> None:
+        """Tell the ledger how partitions stand: a transaction for all of them, now and then.
+
+        Every two seconds; at once where the partitions are others than before, where one begins to
+        be blocked, and where it goes on.
+        """
+        stands: dict[tuple[str, int], Stand] = {
+            (feed, number): Stand.READING if stand is Stand.END else stand
+            for feed, partitions in positions.items()
+            for number, (_, stand) in partitions.items()
+        }
+        if stands != self._reported or time.monotonic() >= self._report_s:
+            self._reported, self._report_s = stands, time.monotonic() + _REPORT_S
+            if stands:
+                await asyncio.to_thread(self._runtime.ledger.counts.put_places, positions)
+                await self._follow_growths()  # as seldom: a count by who does not know is not taken
 
     async def _follow_growths(self) -> None:
         """Let go of readers that do not know how their feed's partitions grew.
@@ -344,22 +372,10 @@ class Ingest:
         They are opened again at the oldest undecided window: what is counted of it anew is counted
         by the ledger's own account of when partitions were added.
         """
-        layouts = await self._in_thread(self._runtime.ledger.growths.layouts)
+        layouts = await asyncio.to_thread(self._runtime.ledger.growths.layouts)
         for partition, assigned in list(self.assigned.items()):
             if assigned.reader.layouts != layouts[assigned.feed.name]:
                 del self.assigned[partition]
-
-    def _show(
-        self,
-        feed: Feed,
-        partition: TopicPartition,
-        position: int | None,
-        bounds: Bounds | None,
-        stand: Stand,
-    ) -> None:
-        self._blocked.see(partition, stand)
-        lag = 0 if bounds is None or position is None else max(bounds.end - position, 0)
-        self._runtime.metrics.partitions.told(feed.name, partition.partition, stand, position, lag)
 
     async def _complete(
         self, partition: TopicPartition, assigned: Assigned, read_through_ms: int
@@ -371,32 +387,27 @@ class Ingest:
             assigned: whose reader stands at the end.
             read_through_ms: when the log ended there, or before.
         """
-        if assigned.feed.clock is not Clock.APPEND_TIME or not _due(assigned, read_through_ms):
-            return
-        reader = assigned.reader
-        reader.arrived_through(read_through_ms - assigned.feed.idle_partition_timeout_ms)
-        partials = await self._in_thread(partial(_read_on, reader, None))
-        await self._store(partition, reader, partials)
+        reader, feed = assigned.reader, assigned.feed
+        through_ms = read_through_ms - feed.idle_partition_timeout_ms
+        cut_ms = reader.oldest_open_cut_ms()
+        if feed.clock is Clock.APPEND_TIME and cut_ms is not None and cut_ms <= through_ms:
+            reader.arrived_through(through_ms)
+            await self._store(partition, reader, await asyncio.to_thread(_read_on, reader, None))
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
     ) -> None:
-        runtime = self._runtime
+        runtime, counts = self._runtime, self._runtime.ledger.counts
         for counted in partials:
             runtime.step(Step.BEFORE_PARTIAL, counted.key)
-            status = await self._in_thread(partial(runtime.ledger.counts.put_partial, counted))
+            status = await asyncio.to_thread(counts.put_partial, counted)
             runtime.step(Step.AFTER_PARTIAL, counted.key)
             if status is PartialStatus.STALE:
                 self.assigned.pop(partition, None)  # opened again, it will know
                 return
             await self._ring(counted.key.query)
         if partials and (mark := reader.resume_mark()) is not None:
-            time_ms, offset = mark
-            await self._in_thread(
-                lambda: runtime.ledger.counts.put_mark(
-                    reader.feed.name, partition.partition, time_ms, offset
-                )
-            )
+            await asyncio.to_thread(counts.put_mark, reader.feed.name, partition.partition, *mark)
 
 
 def _alive(consumer: Any) -> None:
@@ -411,11 +422,6 @@ def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
     if records is not None:
         reader.read(records)
     return list(reader.partials())
-
-
-def _due(assigned: Assigned, now_ms: int) -> bool:
-    cut_ms = assigned.reader.oldest_open_cut_ms()
-    return cut_ms is not None and cut_ms + assigned.feed.idle_partition_timeout_ms <= now_ms
 
 
 async def _appended_since(

@@ -1,44 +1,28 @@
-"""Where the log's partitions end, how far they can be read, which are blocked and which stopped.
-
-A partition without a leader keeps its own answer waiting, and no other's: nothing here may hold up
-counting.
-"""
+"""How partitions stand, by where they end, and which are blocked."""
 
 from __future__ import annotations
 
-import asyncio
-import math
-import time
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-from aiokafka.errors import IllegalStateError, KafkaError
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.records import Stand
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable
 
     from aiokafka import TopicPartition
 
     from stream.logs.lines import Log
 
-__all__ = ["Blocked", "Bounds", "Lookout", "Reports", "Stopped"]
+__all__ = ["Blocked", "Bounds"]
 
-_EVERY_S = 0.5
-_PATIENCE_S = 5.0
-_REPORT_S: Final = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
 _HELD_AFTER_S: Final = 10.0  # transactions commit, leaders are elected
 _HELD_EVERY_S: Final = 60.0
-_AGAIN_S: Final = 5.0  # another replica may hold the batch as it was written
 _HELD: Final = frozenset({Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE})
-_GOES_ON: Final = {Stand.READING, Stand.END}
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """What a broker said of a partition.
 
     Args:
@@ -56,84 +40,6 @@ class Bounds:
         if position >= self.end:
             return Stand.END
         return Stand.TRANSACTION if position >= self.stable else Stand.READING
-
-
-@dataclass(eq=False)
-class Lookout:
-    """Asks for the bounds of partitions, twice a second.
-
-    Args:
-        committed: a consumer that reads what is committed.
-        uncommitted: one that reads everything.
-        partitions: which ones to ask for, by now.
-        clock_ms: wall clock.
-    """
-
-    committed: Any
-    uncommitted: Any
-    partitions: Callable[[], Collection[TopicPartition]]
-    clock_ms: Callable[[], int]
-
-    def __post_init__(self) -> None:
-        """Begin: nothing has come yet."""
-        self.bounds: dict[TopicPartition, Bounds] = {}
-        """The newest answers; a partition that did not answer in time has none."""
-
-    async def run(self) -> None:
-        """Ask until cancelled."""
-        while True:
-            partitions = list(self.partitions())
-            if not await self._ask(partitions):
-                await asyncio.gather(*(self._ask([each]) for each in partitions))
-            await asyncio.sleep(_EVERY_S)
-
-    async def _ask(self, partitions: list[TopicPartition]) -> bool:
-        """Ask for partitions at once; say whether all of them were answered for."""
-        asked_ms = self.clock_ms()
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                stable = await self.committed.end_offsets(partitions)
-                end = await self.uncommitted.end_offsets(partitions)
-        except (KafkaError, TimeoutError):
-            for each in partitions:
-                self.bounds.pop(each, None)
-            return False
-        for each in partitions:
-            self.bounds[each] = Bounds(asked_ms, end[each], stable[each])
-        return True
-
-
-class Reports:
-    """When the ledger is told how partitions stand: a transaction for all of them, now and then.
-
-    Every two seconds; at once where the partitions are others than before, where one begins to be
-    blocked, and where it goes on.
-
-    Args:
-        monotonic_s: clock.
-    """
-
-    def __init__(self, monotonic_s: Callable[[], float]) -> None:
-        self._monotonic_s = monotonic_s
-        self._due_s = -math.inf
-        self._told: dict[tuple[str, int], Stand] = {}
-
-    def due(self, seen: Mapping[str, Mapping[int, tuple[int, Stand]]]) -> bool:
-        """Say whether the ledger is to be told now; it is not asked again of what it was told.
-
-        Args:
-            seen: by feed and partition, the offset of the next record and how the partition stands.
-        """
-        now_s = self._monotonic_s()
-        stands = {
-            (feed, partition): Stand.READING if stand in _GOES_ON else stand
-            for feed, partitions in seen.items()
-            for partition, (_, stand) in partitions.items()
-        }
-        if stands == self._told and now_s < self._due_s:
-            return False
-        self._told, self._due_s = stands, now_s + _REPORT_S
-        return bool(stands)
 
 
 @dataclass(eq=False)
@@ -173,39 +79,3 @@ class Blocked:
         if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
             self._again_s[partition] = now_s + _HELD_EVERY_S
             self.log.warning(Line.BLOCKED, **place, state=stand.value)
-
-
-class Stopped:
-    """Partitions of one assignment whose next batch cannot be read: they rest, and are tried again.
-
-    Args:
-        consumer: aiokafka's.
-    """
-
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
-        self._damage: set[TopicPartition] = set()
-        self._again_s: dict[TopicPartition, float] = {}
-
-    def __contains__(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition stood at a damaged batch when it was last tried."""
-        return partition in self._damage
-
-    def stop(self, partition: TopicPartition) -> None:
-        """Read nothing more of a partition for a while; the others go on."""
-        self._damage.add(partition)
-        self._again_s[partition] = time.monotonic() + _AGAIN_S
-        with suppress(IllegalStateError):  # it has left, and nobody was told so far
-            self._consumer.pause(partition)
-
-    def read_on(self, partition: TopicPartition) -> None:
-        """Take note that something of a partition was read."""
-        self._damage.discard(partition)
-
-    def try_again(self) -> None:
-        """Read those again whose time has come."""
-        now_s = time.monotonic()
-        for partition in [one for one, at_s in self._again_s.items() if at_s <= now_s]:
-            del self._again_s[partition]
-            with suppress(IllegalStateError):
-                self._consumer.resume(partition)

@@ -12,9 +12,8 @@ import socket
 import ssl
 import struct
 import time
-from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aiokafka.protocol.admin import SaslHandShakeRequest_v1
 
@@ -39,8 +38,7 @@ _LONGEST_ANSWER: Final = 65_536
 _SECURITY: Final = "correct kafka.security"
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """What one listener is.
 
     Args:

@@ -6,9 +6,7 @@ ledger may go on.
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.errors import LedgerError
 from stream.custody.restoring import take_over
@@ -19,21 +17,15 @@ from stream.windows.instants import from_iso_utc
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from accountant.ledger.ledger import Ledger
-    from accountant.records import LogIdentity
     from stream.kafka.claims import Claim
     from stream.kafka.guard import Published
     from stream.model.alarms import Alarms
 
-T = TypeVar("T")
-
 __all__ = ["TakenOver", "held_by_others", "reconcile", "transfer"]
 
 
-@dataclass(frozen=True, slots=True)
-class TakenOver:
+class TakenOver(NamedTuple):
     """What was charged.
 
     Args:
@@ -54,11 +46,7 @@ def held_by_others(alarms: Alarms, ledger: Ledger) -> dict[str, Claim]:
         DependencyError: Kafka cannot be reached.
         LogChangedError: a topic is missing, or set up so that windows could not be exact.
     """
-
-    async def others(witness: Witness) -> dict[str, Claim]:
-        return witness.others()
-
-    return _witnessed(alarms, ledger, check_feeds(alarms), others)
+    return _custodian(alarms, ledger).once(_others)
 
 
 def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOver:
@@ -73,12 +61,12 @@ def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenO
         DependencyError: Kafka cannot be reached.
         LedgerError: a part of what it lacks is gone from the topic.
     """
-    logs = check_feeds(alarms)
+    witness = _custodian(alarms, ledger)
     published = seen_decisions(alarms, ledger)
     if not forget:
         _refuse_gone(published, ledger.upkeep.last_decided_ms() or 0, alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
-    _witnessed(alarms, ledger, logs, lambda witness: witness.settle())
+    witness.once(Witness.settle)
     return TakenOver(len(published.decisions), charged, [])
 
 
@@ -95,15 +83,14 @@ def transfer(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOv
         FeedClaimedError: another ledger was faster.
         LedgerError: a part of what was spent is gone from the topic.
     """
-    logs = check_feeds(alarms)
-    others = held_by_others(alarms, ledger)
+    witness = _custodian(alarms, ledger)
+    others = witness.once(_others)
     published = seen_decisions(alarms, ledger, others=others)
     if others and not forget:
         since_ms = min(from_iso_utc(claim.since) for claim in others.values())
         _refuse_gone(published, since_ms, alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
-    feeds = _witnessed(alarms, ledger, logs, lambda witness: witness.transfer())
-    return TakenOver(len(published.decisions), charged, feeds)
+    return TakenOver(len(published.decisions), charged, witness.once(Witness.transfer))
 
 
 def _refuse_gone(published: Published, since_ms: int, timezone: str) -> None:
@@ -116,15 +103,9 @@ def _refuse_gone(published: Published, since_ms: int, timezone: str) -> None:
         )
 
 
-def _witnessed(
-    alarms: Alarms,
-    ledger: Ledger,
-    logs: Mapping[str, LogIdentity],
-    ask: Callable[[Witness], Awaitable[T]],
-) -> T:
-    async def asking() -> T:
-        custodian = Witness(alarms, ledger, logs, "custodian", HeldClock(alarms))
-        async with custodian.opened() as witness:
-            return await ask(witness)
+def _custodian(alarms: Alarms, ledger: Ledger) -> Witness:
+    return Witness(alarms, ledger, check_feeds(alarms), "custodian", HeldClock(alarms))
 
-    return asyncio.run(asking())
+
+async def _others(witness: Witness) -> dict[str, Claim]:
+    return witness.others()

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
-    from concurrent.futures import Executor
+    from collections.abc import Coroutine, Iterable
 
-__all__ = ["cancelled", "every", "first", "in_thread", "now_ms", "told"]
-
-T = TypeVar("T")
+__all__ = ["cancelled", "every", "first", "now_ms", "told"]
 
 
 async def first(*tasks: Coroutine[Any, Any, None]) -> None:
@@ -52,11 +49,6 @@ async def told() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, news.set)
     await news.wait()
-
-
-async def in_thread(executor: Executor, call: Callable[[], T]) -> T:
-    """Return what a function returns that is called beside the event loop."""
-    return await asyncio.get_running_loop().run_in_executor(executor, call)
 
 
 def now_ms() -> int:

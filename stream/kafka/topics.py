@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from accountant.errors import ConfigError, DependencyError
+from accountant.errors import ConfigError, DependencyError, LogChangedError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments, reaching
 from stream.kafka.reach import require_kafka_there
@@ -24,14 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TopicFacts",
-    "TopicPlan",
     "admin_client",
     "check",
-    "create",
-    "describe",
+    "facts_of",
     "feed_of",
     "plan",
-    "problems",
 ]
 
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
@@ -57,8 +54,7 @@ class TopicPlan:
     feed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TopicFacts:
+class TopicFacts(NamedTuple):
     """A topic as the broker describes it.
 
     Args:
@@ -86,7 +82,9 @@ class TopicFacts:
         )
 
 
-def check(alarms: Alarms, *, create_missing: bool, partitions: int) -> list[str]:
+def check(
+    alarms: Alarms, *, create_missing: bool = False, partitions: int = 4
+) -> tuple[list[str], dict[str, TopicFacts]]:
     """Return what is wrong with the topics, after creating the missing ones if told to.
 
     An existing topic is never altered: changing the timestamp type or the partitions of a feed
@@ -97,21 +95,23 @@ def check(alarms: Alarms, *, create_missing: bool, partitions: int) -> list[str]
         create_missing: create the topics that are missing.
         partitions: of the feeds that are created.
 
+    Returns:
+        One sentence for each thing that is wrong, and what every topic that exists is like.
+
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
         DependencyError: Kafka cannot be reached.
     """
-    kafka = require_kafka(alarms)
     wanted = plan(alarms, partitions=partitions)
     names = [topic.name for topic in wanted]
-    with admin_client(kafka) as client:
+    with admin_client(require_kafka(alarms)) as client:
         facts = describe(client, names)
         if create_missing:
             for topic in wanted:
                 if topic.name not in facts:
                     create(client, topic)
             facts = describe(client, names)
-    return [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
+    return [line for topic in wanted for line in problems(topic, facts.get(topic.name))], facts
 
 
 def feed_of(alarms: Alarms, name: str) -> Feed:
@@ -210,6 +210,22 @@ def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts
         )
         for topic in existing
     }
+
+
+def facts_of(client: KafkaAdminClient, name: str) -> TopicFacts:
+    """Return the facts of a topic.
+
+    Raises:
+        DependencyError: the broker cannot say, or may not.
+        LogChangedError: there is no such topic.
+    """
+    facts = describe(client, [name]).get(name)
+    if facts is None:
+        raise LogChangedError(
+            f"topic {name!r} does not exist",
+            hint="correct its name, or create it with `tocsin topics create FILE`",
+        )
+    return facts
 
 
 def problems(wanted: TopicPlan, facts: TopicFacts | None) -> list[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from accountant.errors import LogChangedError
 from stream.kafka.clients import FETCH, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.headers import tolerate_headers
-from stream.kafka.topics import admin_client, describe
+from stream.kafka.topics import admin_client, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,36 +24,41 @@ T = TypeVar("T")
 
 _POLL_MS: Final = 500
 _MOST_RECORDS: Final = 20_000  # at once: a fraction of a second's work
-_SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
+_SILENT_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(NamedTuple):
     """A topic that is being read.
 
     Args:
         consumer: aiokafka's, at the beginning of every partition.
         begins: the oldest offset that is kept, by partition.
         ends: the next one.
-        silent: runs out where nothing comes for a while.
     """
 
     consumer: Any
     begins: dict[TopicPartition, int]
     ends: dict[TopicPartition, int]
-    silent: asyncio.Timeout
 
     async def records(self) -> AsyncIterator[tuple[TopicPartition, list[Any]]]:
-        """Yield records from where the consumer stands up to the ends, and some behind them."""
+        """Yield records from where the consumer stands up to the ends, and some behind them.
+
+        Raises:
+            KafkaError: they cannot be read.
+            TimeoutError: none comes for a minute: a client goes on asking a broker that is gone.
+        """
+        heard_s = time.monotonic()
         while any([await self.consumer.position(at) < end for at, end in self.ends.items()]):
             batches = await self.consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_RECORDS)
+            if not batches and time.monotonic() > heard_s + _SILENT_S:
+                raise TimeoutError
             for place, records in batches.items():
-                self.silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
                 yield place, records
+                heard_s = time.monotonic()
 
 
 @asynccontextmanager
-async def opened(kafka: KafkaSettings, topic: str, partitions: int) -> AsyncIterator[Whole]:
+async def opened(kafka: KafkaSettings, topic: str, partitions: int = 1) -> AsyncIterator[Whole]:
     """Yield what is committed of a topic, at the beginning of every partition.
 
     Raises:
@@ -70,17 +74,15 @@ async def opened(kafka: KafkaSettings, topic: str, partitions: int) -> AsyncIter
         **aiokafka_arguments(kafka),
     )
     places = [TopicPartition(topic, number) for number in range(partitions)]
-    async with asyncio.timeout(_SILENT_S) as silent:
-        try:
-            await consumer.start()
-            consumer.assign(places)
-            begins = await consumer.beginning_offsets(places)
-            ends = await consumer.end_offsets(places)
-            for place in places:
-                consumer.seek(place, begins[place])
-            yield Whole(consumer, begins, ends, silent)
-        finally:
-            await stop_consumer(consumer)
+    try:
+        await consumer.start()
+        consumer.assign(places)
+        begins = await consumer.beginning_offsets(places)
+        for place, begin in begins.items():
+            consumer.seek(place, begin)
+        yield Whole(consumer, begins, await consumer.end_offsets(places))
+    finally:
+        await stop_consumer(consumer)
 
 
 def read_whole(kafka: KafkaSettings, topic: str, read: Callable[[Whole], Awaitable[T]]) -> T:
@@ -91,15 +93,10 @@ def read_whole(kafka: KafkaSettings, topic: str, read: Callable[[Whole], Awaitab
         LogChangedError: there is no such topic.
     """
     with admin_client(kafka) as client:
-        facts = describe(client, [topic]).get(topic)
-    if facts is None:
-        raise LogChangedError(
-            f"topic {topic!r} does not exist",
-            hint="correct its name, or create it with `tocsin topics create FILE`",
-        )
+        partitions = facts_of(client, topic).partitions
 
     async def reading() -> T:
-        async with opened(kafka, topic, facts.partitions) as whole:
+        async with opened(kafka, topic, partitions) as whole:
             return await read(whole)
 
     with reaching(

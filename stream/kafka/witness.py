@@ -14,21 +14,22 @@ earlier one; where they have decided nothing since, they release the same.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 
 from accountant.errors import FeedClaimedError, LedgerRolledBackError
-from stream.kafka.claims import Asked, Claim, Claims, Release, encode, key_of
-from stream.kafka.clients import aiokafka_arguments, reaching, stop_consumer
+from stream.kafka.claims import Claim, Claims, Release, encode, key_of
+from stream.kafka.clients import aiokafka_arguments, reaching
+from stream.kafka.whole import opened
 from stream.model.alarms import require_kafka
 from stream.model.references import public_feeds
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity
@@ -38,11 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Witness"]
 
 _SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
-_CLAIM: Final = "run `tocsin ledger FILE take-ownership`"
-_NEWEST: Final = (
-    "restore the newest copy and use no other, or charge what was published: `tocsin ledger FILE "
-    "reconcile`"
-)
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -65,36 +63,42 @@ class Witness:
 
     def __post_init__(self) -> None:
         """Begin: nothing has been read yet."""
-        self._kafka = require_kafka(self.alarms)
-        self._place = TopicPartition(self._kafka.ownership_topic, 0)
         public = public_feeds(self.alarms)
         self._logs = {name: log for name, log in self.all_logs.items() if name not in public}
         self._claims = Claims()
         self._known: set[str] = set()  # heads that the ledger was found to have
-        self._consumer: Any = None
-        self._producer: Any = None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Witness]:
-        """Yield itself, which has read the whole topic; to be called once.
+        """Yield itself, which has read the whole topic.
 
         Raises:
             DependencyError: the topic cannot be read, or written to.
         """
-        arguments = aiokafka_arguments(self._kafka)
-        self._consumer = AIOKafkaConsumer(group_id=None, enable_auto_commit=False, **arguments)
-        self._producer = AIOKafkaProducer(acks="all", enable_idempotence=True, **arguments)
-        try:
+        kafka = require_kafka(self.alarms)
+        self._producer = AIOKafkaProducer(
+            acks="all", enable_idempotence=True, **aiokafka_arguments(kafka)
+        )
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._producer.stop)
             async with _patience():
-                await self._consumer.start()
+                self._topic = await stack.enter_async_context(opened(kafka, kafka.ownership_topic))
                 await self._producer.start()
-                self._consumer.assign([self._place])
-                await self._consumer.seek_to_beginning(self._place)
                 await self._read_on()
             yield self
-        finally:
-            await self._producer.stop()
-            await stop_consumer(self._consumer)
+
+    def once(self, ask: Callable[[Witness], Awaitable[T]]) -> T:
+        """Return what somebody asks of it, opened for this alone.
+
+        Raises:
+            TocsinError: as what is asked.
+        """
+
+        async def asking() -> T:
+            async with self.opened():
+                return await ask(self)
+
+        return asyncio.run(asking())
 
     async def claim(self) -> list[str]:
         """Claim every log that nobody has claimed; return their feeds.
@@ -105,12 +109,10 @@ class Witness:
             FeedClaimedError: another ledger holds one of the logs.
             LedgerRolledBackError: something left this ledger that it knows nothing of.
         """
-        await self._say([Asked(ledger=self.ledger.ledger_id)])
-        self._refuse_others()
-        await asyncio.to_thread(self._refuse_copies)
-        new = [name for name, log in self._logs.items() if not self._claims.holder(log.topic_id)]
-        await self._claim(new)
-        return new
+        # A record that says nothing: when the broker appends it tells the time.
+        await self._say({f"asked/{self.ledger.ledger_id}".encode(): None})
+        await self._refuse()
+        return await self._claim_others()
 
     async def transfer(self) -> list[str]:
         """Claim every log that another ledger holds, or nobody; return their feeds.
@@ -122,9 +124,7 @@ class Witness:
             FeedClaimedError: another ledger was faster.
         """
         await self.settle()
-        new = [name for name, log in self._logs.items() if not self._holds(log)]
-        await self._claim(new)
-        return new
+        return await self._claim_others()
 
     async def settle(self) -> None:
         """Take what left this ledger as known: it has been charged.
@@ -133,15 +133,14 @@ class Witness:
             DependencyError: the topic cannot be read, or written to.
         """
         head = await asyncio.to_thread(self.ledger.heads.now)
-        mine = self.ledger.ledger_id
-        await self._say([Release(ledger=mine, writer=name, head=head) for name in self._releases])
+        await self._say_released(head, self._claims.releases[self.ledger.ledger_id])
 
     def others(self) -> dict[str, Claim]:
         """Return the first claim of every other ledger that ever claimed one of the logs."""
         return {
             ledger_id: claim
             for log in self._logs.values()
-            for ledger_id, claim in self._claims.claimants(log.topic_id).items()
+            for ledger_id, claim in self._claims.claimants[log.topic_id].items()
             if ledger_id != self.ledger.ledger_id
         }
 
@@ -155,77 +154,76 @@ class Witness:
             LedgerRolledBackError: another copy of this ledger released something.
         """
         head, numbers = await asyncio.to_thread(self.ledger.heads.release)
-        mine = self.ledger.ledger_id
-        await self._say([Release(ledger=mine, writer=self.writer, head=head)])
-        self._refuse_others()
-        await asyncio.to_thread(self._refuse_copies)
+        await self._say_released(head, [self.writer])
+        await self._refuse()
         return numbers
 
-    @property
-    def _releases(self) -> Mapping[str, Release]:
-        return self._claims.releases(self.ledger.ledger_id)
-
-    def _holds(self, log: LogIdentity) -> bool:
-        holder = self._claims.holder(log.topic_id)
-        return holder is not None and holder.ledger == self.ledger.ledger_id
-
-    async def _claim(self, feeds: list[str]) -> None:
-        await self._say([self._next_claim(self._logs[name]) for name in feeds])
+    async def _claim_others(self) -> list[str]:
+        """Claim every log that this ledger does not hold; return their feeds."""
+        mine, since = self.ledger.ledger_id, iso_utc(self.clock())
+        claims = {}
+        for name, log in self._logs.items():
+            holder = self._claims.holders.get(log.topic_id)
+            if holder is None or holder.ledger != mine:
+                epoch = 0 if holder is None else holder.epoch + 1
+                claims[name] = Claim(
+                    topic_id=log.topic_id, topic=log.topic, ledger=mine, epoch=epoch, since=since
+                )
+        await self._say({key_of(one): encode(one) for one in claims.values()})
         self._refuse_others()
+        return list(claims)
 
-    def _next_claim(self, log: LogIdentity) -> Claim:
-        holder = self._claims.holder(log.topic_id)
-        return Claim(
-            topic_id=log.topic_id,
-            topic=log.topic,
-            ledger=self.ledger.ledger_id,
-            epoch=0 if holder is None else holder.epoch + 1,
-            since=iso_utc(self.clock()),
-        )
+    async def _refuse(self) -> None:
+        self._refuse_others()
+        await asyncio.to_thread(self._refuse_copies)
 
     def _refuse_others(self) -> None:
         for log in self._logs.values():
-            holder = self._claims.holder(log.topic_id)
+            holder = self._claims.holders.get(log.topic_id)
             if holder is not None and holder.ledger != self.ledger.ledger_id:
                 raise FeedClaimedError(
                     f"topic {log.topic!r} is already charged to ledger {holder.ledger} since "
                     f"{holder.since}; this is ledger {self.ledger.ledger_id}",
-                    hint=f"use that ledger; if it is lost, {_CLAIM}",
+                    hint="use that ledger; if it is lost, run `tocsin ledger FILE take-ownership`",
                 )
 
     def _refuse_copies(self) -> None:
-        said = {one.head for one in self._releases.values()} - self._known
-        lacking = self.ledger.heads.problems(said)
+        heads = {one.head for one in self._claims.releases[self.ledger.ledger_id].values()}
+        lacking = self.ledger.heads.problems(heads - self._known)
         if lacking:
             raise LedgerRolledBackError(
                 "the ledger does not have what was published from it: it is an older copy, or a "
                 f"second copy is in use ({lacking[0]})",
-                hint=_NEWEST,
+                hint="restore the newest copy and use no other, or charge what was published: "
+                "`tocsin ledger FILE reconcile`",
             )
-        self._known = said | self._known & {one.head for one in self._releases.values()}
+        self._known = heads
 
-    async def _say(self, records: Sequence[Claim | Release | Asked]) -> None:
-        """Write records, and read the topic up to the last of them."""
+    async def _say_released(self, head: str, writers: Iterable[str]) -> None:
+        """Say for processes that all up to a head may leave, or has left."""
+        mine = self.ledger.ledger_id
+        releases = [Release(ledger=mine, writer=name, head=head) for name in writers]
+        await self._say({key_of(one): encode(one) for one in releases})
+
+    async def _say(self, records: Mapping[bytes, bytes | None]) -> None:
+        """Write records, by their keys, and read the topic up to the last of them."""
         async with _patience():
             asked_ms = self.clock()
-            topic = self._place.topic
+            (place,) = self._topic.ends
             sent = [
-                await self._producer.send(topic, encode(one), key=key_of(one), partition=0)
-                for one in records
+                await self._producer.send(place.topic, value, key=key, partition=0)
+                for key, value in records.items()
             ]
             written = await asyncio.gather(*sent)
-            await self._read_on(max((one.offset + 1 for one in written), default=0))
+            self._topic.ends[place] = max((one.offset + 1 for one in written), default=0)
+            await self._read_on()
         for one in written:
             self.clock.agrees(asked_ms, one.timestamp)
 
-    async def _read_on(self, until: int | None = None) -> None:
-        """Read up to an offset, or to the end."""
-        if until is None:
-            until = (await self._consumer.end_offsets([self._place]))[self._place]
-        while await self._consumer.position(self._place) < until:
-            for records in (await self._consumer.getmany(timeout_ms=500)).values():
-                for record in records:
-                    self._claims.take(record.value)
+    async def _read_on(self) -> None:
+        async for _, records in self._topic.records():
+            for record in records:
+                self._claims.take(record.value)
 
 
 @asynccontextmanager

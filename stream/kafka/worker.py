@@ -10,15 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import msgspec
 from faust.exceptions import FaustError
 from mode import Service
 
@@ -38,7 +35,6 @@ from stream.kafka.ingest import Ingest
 from stream.kafka.nodes import tolerate_no_broker
 from stream.kafka.publish import Publisher
 from stream.kafka.refusals import note, noting_refusals
-from stream.kafka.tasks import in_thread
 from stream.kafka.witness import Witness
 from stream.logs.lines import Line, Log
 from stream.metrics.journal import kind_of
@@ -50,10 +46,8 @@ from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from concurrent.futures import Executor
     from typing import NoReturn
 
-    from accountant.records import LogIdentity
     from stream.build import Runtime
     from stream.decisions.records import Record
     from stream.decisions.steps import StepHook
@@ -88,7 +82,7 @@ def run(
     released: Callable[[Record], None] | None = None,
     step: StepHook = no_step,
     log_check_s: float = _LOG_S,
-    log: Log | None = None,
+    log: Log,
 ) -> int:
     """Run one worker until it is told to stop.
 
@@ -97,7 +91,7 @@ def run(
         released: told every decision and alarm record that this worker published.
         step: told every named step of the protocol.
         log_check_s: how often to check that the feeds' logs are still the registered ones.
-        log: where it says how it fares; standard error where there is none.
+        log: where it says how it fares.
 
     Returns:
         The exit code. A failure after the start ends the process itself, with its code.
@@ -110,7 +104,6 @@ def run(
     """
     hint = "add `kafka: {bootstrap: host:port}`, or replay files: tocsin run FILE --replay PATH"
     require_kafka(alarms, hint)  # said before a port, a ledger or a client is opened
-    log = log or Log(sys.stderr)
     dependencies = Dependencies(log)
     clock = HeldClock(alarms)
     metrics = Metrics(alarms, plans_of(alarms))
@@ -123,10 +116,9 @@ def run(
         metrics.journal(ledger.journal.entries())
         metrics.readiness.answered(LEDGER)
         identities = _reached(lambda: check_feeds(alarms), dependencies.kafka)
-        writer = NoiseSource().token(16).hex()
+        witness = Witness(alarms, ledger, identities, NoiseSource().token(16).hex(), clock)
         # Before anything is registered: what was lost is told by what the ledger does not know.
-        mine = (alarms, ledger, identities, writer, clock)
-        if _reached(partial(claim_feeds, *mine), dependencies.kafka):
+        if _reached(lambda: claim_feeds(witness), dependencies.kafka):
             log.info(Line.OWNED)
         runtime = assemble(
             alarms,
@@ -137,14 +129,11 @@ def run(
             step=step,
             metrics=metrics,
         )
-        # Not before: a start that may yet be refused is not ready.
-        metrics.readiness.answered(KAFKA)
-        publisher = partial(
-            Publisher, runtime, witness=lambda: Witness(*mine).opened(), released=released
-        )
-        tasks = _Tasks(
-            runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies
-        )
+        metrics.readiness.answered(
+            KAFKA
+        )  # not before: a start that may yet be refused is not ready
+        publisher = partial(Publisher, runtime, witness.opened, released)
+        tasks = _Tasks(runtime, publisher, log_check_s, log=log, dependencies=dependencies)
         tolerate_no_broker()
         return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost))
 
@@ -170,8 +159,7 @@ class _Tasks:
     """The worker's long-running tasks, and what happens when one of them fails."""
 
     runtime: Runtime
-    identities: dict[str, LogIdentity]
-    publisher: Callable[[Executor], Publisher]
+    publisher: Callable[[], Publisher]
     log_check_s: float
     _: KW_ONLY
     log: Log
@@ -179,8 +167,6 @@ class _Tasks:
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
-        self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
-        self._in_thread = partial(in_thread, self._executor)
         self._rung = asyncio.Event()
 
     def ready(self) -> None:
@@ -189,13 +175,12 @@ class _Tasks:
         self.log.info(Line.READY, version=version("tocsin"), alarms=alarms)
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
-        """Return every task but the look for a broker; ``ring`` sends a wake-up message."""
-        ingest = partial(Ingest, self.runtime, identities=self.identities, ring=ring, log=self.log)
-        publisher = partial(self.publisher, self._executor)
+        """Return every task; ``ring`` sends a wake-up message."""
+        ingest = partial(Ingest, self.runtime, ring=ring, log=self.log)
         return [
             lambda: ingest().run(),
             self.poll,
-            lambda: publisher().run(),
+            lambda: self.publisher().run(),
             self.watch_log,
             self.watch_ledger,
         ]
@@ -204,39 +189,30 @@ class _Tasks:
         """Decide whatever is due, at every bell and now and then, should one be lost."""
         while True:
             self._rung.clear()
-            while await self._in_thread(self._decide_due):
+            while await asyncio.to_thread(self._decide_due):
                 pass
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._rung.wait(), _POLL_S)
 
     async def watch_ledger(self) -> None:
         """Show the ledger's state to the custodian."""
-        ledger, metrics = self.runtime.ledger, self.runtime.metrics
         while True:
-            metrics.ledger(await self._in_thread(ledger.reports.status))
+            await asyncio.to_thread(self._show_ledger)
             self.dependencies.ledger.found()
-            metrics.journal(await self._in_thread(ledger.journal.entries))
-            await self._in_thread(lambda: metrics.realised(ledger.reports.realised))
-            metrics.readiness.answered(LEDGER)
             await asyncio.sleep(_STATUS_S)
 
     async def watch_log(self) -> None:
         """Stop when a feed's log is no longer the registered one."""
-        check = partial(check_unchanged, self.runtime.alarms, self.runtime.ledger)
+        runtime = self.runtime
         while True:
             await asyncio.sleep(self.log_check_s)
-            await self._in_thread(check)
-            self.runtime.metrics.readiness.answered(KAFKA)
-
-    async def look_for_kafka(self) -> None:
-        """Say when Kafka goes away and comes back: its clients wait for it silently."""
-        await self.dependencies.look_for_kafka(require_kafka(self.runtime.alarms))
+            await asyncio.to_thread(check_unchanged, runtime.alarms, runtime.ledger)
+            runtime.metrics.readiness.answered(KAFKA)
 
     def answer(self, bell: bytes) -> None:
         """Let what is due be decided, if a wake-up message names an alarm of ours."""
-        with contextlib.suppress(msgspec.MsgspecError):
-            if msgspec.json.decode(bell, type=_Bell).alarm in self.runtime.alarms.running:
-                self._rung.set()
+        if bell.decode(errors="replace") in self.runtime.alarms.running:
+            self._rung.set()
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run a task; try again while a dependency is away, end the process on anything else.
@@ -258,6 +234,13 @@ class _Tasks:
         if isinstance(error, (*KAFKA_AWAY, asyncio.CancelledError)):
             error = _away(error)
         self._end(error, error.exit_code if isinstance(error, TocsinError) else UNKNOWN_ERROR)
+
+    def _show_ledger(self) -> None:
+        ledger, metrics = self.runtime.ledger, self.runtime.metrics
+        metrics.ledger(ledger.reports.status())
+        metrics.journal(ledger.journal.entries())
+        metrics.realised(ledger.reports.realised)
+        metrics.readiness.answered(LEDGER)
 
     def _decide_due(self) -> bool:
         """Decide what is due by now; tell whether there may be more, counted meanwhile."""
@@ -308,12 +291,6 @@ def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
     return starts_ms
 
 
-class _Bell(msgspec.Struct):
-    """A wake-up message: which alarm to decide, and nothing that was counted."""
-
-    alarm: str
-
-
 def _app(tasks: _Tasks) -> App:
     kafka = require_kafka(tasks.runtime.alarms)
     session_s = kafka.session_timeout_ms / 1000
@@ -325,17 +302,15 @@ def _app(tasks: _Tasks) -> App:
         broker_heartbeat_interval=max(session_s / 3, 0.5),
         broker_request_timeout=max(session_s + 1, 40.0),
         consumer_auto_offset_reset="latest",
-        producer_acks=-1,
         topic_disable_leader=True,
         topic_allow_declare=False,
-        store="memory://",
         web_enabled=False,
-        autodiscover=False,
     )
     bells = app.topic(kafka.wakeup_topic, key_serializer="raw", value_serializer="raw")
 
     async def ring(alarm: str) -> None:
-        bell = bells.send(key=alarm.encode(), value=msgspec.json.encode(_Bell(alarm)))
+        # Which alarm to decide, and nothing that was counted.
+        bell = bells.send(key=alarm.encode(), value=alarm.encode())
         with contextlib.suppress(FaustError, TimeoutError):  # counting never waits for a bell
             await asyncio.wait_for(bell, _BELL_S)
 
@@ -350,7 +325,10 @@ def _app(tasks: _Tasks) -> App:
 
         async def on_start(self) -> None:
             """Called by mode."""
-            for task in (*tasks.all(ring), tasks.look_for_kafka):
+            # Kafka's clients wait for it silently: whether it is there is asked beside them.
+            look_for_kafka = partial(tasks.dependencies.look_for_kafka, kafka)
+            self.add_future(tasks.guarded(look_for_kafka))
+            for task in tasks.all(ring):
                 self.add_future(tasks.guarded(task))
 
     app.service(Hosted)

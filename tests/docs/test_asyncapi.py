@@ -119,17 +119,13 @@ def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
     own = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
     hall = alarm("hall", window, "COUNT(*) > 12", release="counts")
     alarms = configured(folder, own, hall, until="00:04")
-    publisher, brokers = Publisher.__new__(Publisher), Brokers()
-    publisher._runtime = SimpleNamespace(alarms=alarms)
-    publisher._kafka = cast(
-        "Any",
-        SimpleNamespace(
-            alarms_topic="tocsin.alarms",
-            decisions_topic="tocsin.decisions",
-            counts_topic="tocsin.counts",
-        ),
+    kafka = SimpleNamespace(
+        alarms_topic="tocsin.alarms",
+        decisions_topic="tocsin.decisions",
+        counts_topic="tocsin.counts",
     )
-    publisher._released = None
+    runtime: Any = SimpleNamespace(alarms=replace(alarms, kafka=cast("Any", kafka)))
+    publisher, brokers = Publisher(runtime, cast("Any", None), None), Brokers()
     with opened(alarms) as ledger:
         for one in replayed(alarms, ledger, rows(folder, (99, 99, 1, 1))):
             asyncio.run(publisher._send(brokers, one, 5_000))

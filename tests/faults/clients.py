@@ -58,7 +58,7 @@ class Producer(_Client):
     async def send(
         self,
         topic: str,
-        value: bytes,
+        value: bytes | None,
         *,
         key: bytes | None = None,
         partition: int = 0,
@@ -71,7 +71,7 @@ class Producer(_Client):
         """
         self.schedule.point("send")
         for told in self.broker.on_send:
-            told(topic, value)
+            told(topic, value or b"")
         place = TopicPartition(topic, partition)
         done = self.schedule.loop.create_future()
         now_s = self.schedule.loop.time()
@@ -101,7 +101,7 @@ class Producer(_Client):
     def _arrive(
         self,
         place: TopicPartition,
-        value: bytes,
+        value: bytes | None,
         key: bytes | None,
         timestamp_ms: int,
         done: asyncio.Future[Any],

@@ -138,7 +138,7 @@ class Broker:
     def append(
         self,
         place: TopicPartition,
-        value: bytes,
+        value: bytes | None,
         *,
         key: bytes | None = None,
         timestamp_ms: int = 0,

@@ -118,7 +118,7 @@ def _marked_before_it_is_published() -> _Changes:
     send = publish.Publisher._send
 
     async def mark_first(self: publish.Publisher, producer: Any, decision: Any, at: int) -> None:
-        await self._in_thread(lambda: self._runtime.ledger.mark_published(decision.key))
+        self.runtime.ledger.mark_published(decision.key)
         await send(self, producer, decision, at)
 
     return [(publish.Publisher, "_send", mark_first)]
@@ -128,9 +128,9 @@ def _alarms_before_their_decision() -> _Changes:
     send = publish.Publisher._send
 
     async def alarms_first(self: publish.Publisher, producer: Any, decision: Any, at: int) -> None:
-        query = self._runtime.alarms.by_name[decision.key.query]
+        query = self.runtime.alarms.by_name[decision.key.query]
         for alarm in alarm_records(query, decision):
-            await producer.send_and_wait(self._kafka.alarms_topic, encode(alarm))
+            await producer.send_and_wait(alarms().kafka.alarms_topic, encode(alarm))
         await send(self, producer, decision, at)
 
     return [(publish.Publisher, "_send", alarms_first)]
@@ -234,7 +234,7 @@ def _idle_partitions_cut_early() -> _Changes:
 
     return [
         (PartitionReader, "arrived_through", early),
-        (ingest, "_due", lambda *_: True),
+        (PartitionReader, "oldest_open_cut_ms", lambda _: 0),
     ]
 
 

@@ -18,7 +18,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
-import msgspec
 from sqlalchemy.engine.default import DefaultDialect
 
 from accountant.errors import DependencyError
@@ -29,12 +28,11 @@ from operators.noise.source import KeyedNoise
 from stream import build
 from stream.decisions import judge
 from stream.kafka import (
-    guard,
     ingest,
-    positions,
     publish,
     refusals,
     takeover,
+    topics,
     whole,
     witness,
     worker,
@@ -97,7 +95,7 @@ class WorkerPool:
         if not self._tasks or draw.random() < self.lost_bells:
             return
         process = draw.choice(sorted(self._tasks, key=lambda one: one.name))
-        tasks, bell = self._tasks[process], msgspec.json.encode({"alarm": query})
+        tasks, bell = self._tasks[process], query.encode()
 
         def heard() -> None:
             if not process.dead:
@@ -166,17 +164,13 @@ def world_of(
         (time, "monotonic", schedule.monotonic_s),
         (ingest, "AIOKafkaConsumer", consumer),
         (publish, "AIOKafkaProducer", producer),
-        (witness, "AIOKafkaConsumer", consumer),
         (witness, "AIOKafkaProducer", producer),
         (whole, "AIOKafkaConsumer", consumer),
         *(
-            each
-            for module in (guard, whole)
-            for each in (
-                (module, "admin_client", lambda _: _admin(schedule, broker)),
-                (module, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
-            )
+            (module, "admin_client", lambda _: _admin(schedule, broker))
+            for module in (topics, whole)
         ),
+        (topics, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
         (worker, "host", pool.host),
         (worker, "_app", lambda tasks: tasks),
         (worker, "serve", lambda *_: nullcontext()),
@@ -211,8 +205,7 @@ def _rare() -> list[tuple[Any, str, Any]]:
     return [
         (worker, "_POLL_S", 2.0),
         (worker, "_STATUS_S", 20.0),
-        (positions, "_REPORT_S", 4.0),
-        (positions, "_EVERY_S", 1.0),
+        (ingest, "_REPORT_S", 4.0),
         (ingest, "_LOOK_S", 1.0),
         (ingest, "_POLL_MS", 500),
     ]

@@ -176,7 +176,7 @@ class Watch:
     def _appended(self, topic: str, entry: Entry) -> None:
         kafka, value = self._kafka, entry.value or b""
         if topic == kafka.ownership_topic and entry.sender is not None:
-            if json.loads(value)["record"] == "release":
+            if value and json.loads(value)["record"] == "release":
                 self._said[entry.sender] = entry.order
         elif topic == kafka.decisions_topic:
             for line in self.published.decided(value):

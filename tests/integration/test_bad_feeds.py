@@ -99,7 +99,7 @@ def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Sc
     with broker.admin() as client:
         client.create_partitions({scenario.topic: 3})
     assert scenario.workers[0].ended() == 2, scenario.workers[0].text()
-    assert "(changed while this worker ran)" in scenario.workers[0].text()
+    assert "partitions 2 -> 3" in scenario.workers[0].text()
     again = scenario.start_worker()
     assert again.ended() == 2, again.text()
     assert "partitions 2 -> 3" in again.text()
@@ -169,7 +169,7 @@ def test_records_dated_by_their_sender_never_count(
 
 
 def _created(scenario: Scenario) -> list[str]:
-    return check(scenario.alarms(), create_missing=True, partitions=scenario.partitions)
+    return check(scenario.alarms(), create_missing=True, partitions=scenario.partitions)[0]
 
 
 def _set(broker: Broker, topic: str, key: str, value: str) -> None:

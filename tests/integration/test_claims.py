@@ -132,10 +132,11 @@ def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario: Scenario) -> None:
         pass
     with open_ledger(alarms, clock_ms=ahead) as ledger:
         with pytest.raises(ClockError, match="ahead of the brokers'"):
-            claim_feeds(alarms, ledger, logs, "w1", ahead)
+            claim_feeds(Witness(alarms, ledger, logs, "w1", ahead))
         assert ledger.pins.queries() == []
     with open_ledger(alarms) as ledger:
-        assert claim_feeds(alarms, ledger, logs, "w2", HeldClock(alarms)) == ["badges"]
+        right = Witness(alarms, ledger, logs, "w2", HeldClock(alarms))
+        assert claim_feeds(right) == ["badges"]
         ledger.pins.register_files({})  # a clock that is right is right for the ledger
 
 
@@ -149,9 +150,9 @@ def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
         starts = dict.fromkeys(alarms.by_name, 0)
         assemble(alarms, ledger, identities=strange, first_start_ms=starts, clock_ms=wall_clock_ms)
         with pytest.raises(LogChangedError, match="does not match the ledger's"):
-            claim_feeds(alarms, ledger, logs, "w1", clock)
+            claim_feeds(Witness(alarms, ledger, logs, "w1", clock))
     with open_ledger(alarms) as ledger:
-        assert claim_feeds(alarms, ledger, logs, "w2", clock) == ["badges"]
+        assert claim_feeds(Witness(alarms, ledger, logs, "w2", clock)) == ["badges"]
 
 
 def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -> None:

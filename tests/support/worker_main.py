@@ -27,6 +27,7 @@ from accountant.ledger.ledger import Ledger
 from operators.single.looks import EarlyAlarms
 from stream.config.loading import load
 from stream.kafka.worker import run
+from stream.logs.lines import Log
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -184,7 +185,8 @@ def _work(config: Path, journal_path: Path, log: Path, plan: str, log_check_s: f
     fuse = Fuse(journal, plan)
     instrument(journal, fuse)
     try:
-        sys.exit(run(load(config, environ=os.environ), step=fuse, log_check_s=log_check_s))
+        alarms = load(config, environ=os.environ)
+        sys.exit(run(alarms, step=fuse, log_check_s=log_check_s, log=Log(sys.stderr)))
     except TocsinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

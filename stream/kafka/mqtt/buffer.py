@@ -15,20 +15,21 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from accountant.errors import DataError, DependencyError
 from operators.noise.source import NoiseSource
-from stream.kafka.tasks import in_thread
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from stream.logs.lines import Log
 
 __all__ = ["Buffer", "Record"]
+
+T = TypeVar("T")
 
 Record = tuple[bytes, bytes]
 """Key and value."""
@@ -114,7 +115,7 @@ class Buffer:
             DependencyError: they could not be written. None of them may be acknowledged.
         """
         if records:
-            while not await in_thread(self._disk, lambda: self._insert(records)):
+            while not await self._on_disk(self._insert, records):
                 await self._paused()
             self.full = False
             self._filled.set()
@@ -129,7 +130,7 @@ class Buffer:
             DependencyError: the file cannot be read.
         """
         await self._filled.wait()
-        return await in_thread(self._disk, lambda: self._oldest(most))
+        return await self._on_disk(self._oldest, most)
 
     async def delivered(self, records: Sequence[Record]) -> None:
         """Take note that the oldest records are in the log.
@@ -140,7 +141,7 @@ class Buffer:
         Raises:
             DependencyError: the file cannot be written.
         """
-        await in_thread(self._disk, lambda: self._forget(len(records)))
+        await self._on_disk(self._forget, len(records))
         if not self.waiting:
             self._filled.clear()
             self._emptied.set()
@@ -149,7 +150,11 @@ class Buffer:
         """Take note that the broker has the session; on a full disk, until the process ends."""
         if not self.made:
             self.made = True
-            await in_thread(self._disk, lambda: self._changed("UPDATE state SET made = TRUE"))
+            await self._on_disk(self._changed, "UPDATE state SET made = TRUE")
+
+    async def _on_disk(self, work: Callable[..., T], *given: Any) -> T:
+        """Do work in the file's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._disk, work, *given)
 
     async def _paused(self) -> None:
         """Wait until all was delivered, or for a moment: who else fills the disk may free it."""

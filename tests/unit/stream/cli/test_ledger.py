@@ -192,7 +192,7 @@ def test_verify_follows_archives(tmp_path: Path, decided: str) -> None:
     refused(decided, "verify", *files, "--since", early)
     path = folder / told[4].rstrip(",")
     path.write_bytes(path.read_bytes()[:-9])
-    assert refused(decided, "verify", *files).startswith(f"{path.name}: ")
+    assert refused(decided, "verify", *files).startswith(f"{path.name} is not a readable archive")
     verify(decided)
 
 

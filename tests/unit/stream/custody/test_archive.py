@@ -18,7 +18,7 @@ from accountant.log import images
 from accountant.store.entry_rows import EntryRow, Log
 from accountant.units import PrivacyUnit
 from stream.custody import archive as room
-from stream.custody.archive import archive, archived_in, decisions_in, missing_in, write_entries
+from stream.custody.archive import archive, archived_in, decisions_in, write_entries
 from tests.support.ledgers import Series, deny, open_ledger, set_up, settle
 
 if TYPE_CHECKING:
@@ -62,8 +62,10 @@ def here(ledger: Ledger) -> list[EntryRow]:
 
 def problems(ledger: Ledger, folder: Path) -> list[str]:
     """Return what the custodian is told, given the archive."""
-    found = missing_in(ledger, folder)
-    return found or ledger.reports.verify(archived=archived_in(ledger, folder))
+    try:
+        return ledger.reports.verify(archived=archived_in(ledger, folder))
+    except LedgerError as error:
+        return [error.message]
 
 
 def sound(ledger: Ledger, folder: Path, through: int | None = None) -> None:
@@ -222,11 +224,11 @@ def test_every_edit_of_a_file_is_named(ledger: Ledger, tmp_path: Path) -> None:
         assert name in first or first.startswith("entry 5 ")
     for damaged in (stored[:-9], b"", b"none"):
         path.write_bytes(damaged)
-        assert problems(ledger, folder) == [f"{name}: it is not an archive that can be read"]
+        assert problems(ledger, folder) == [f"{name} is not a readable archive"]
         with pytest.raises(LedgerError, match=f"{name} is not a readable archive"):
             list(decisions_in(ledger, folder))
     path.unlink()
-    assert problems(ledger, folder) == [f"{name}: it is missing from {folder}"]
+    assert problems(ledger, folder) == [f"{name} is missing from {folder}"]
     assert ledger.reports.verify() == [], "without the archive, the ledger stands by itself"
     path.write_bytes(stored)
     sound(ledger, folder)
@@ -302,8 +304,8 @@ def test_what_was_written_otherwise_than_it_was_given_is_not_let_go(
 ) -> None:
     """A disk that lies is found before anything leaves."""
 
-    def lying(rows: Any, path: Path) -> int:
-        return write_entries((row._replace(key="") for row in rows), path)
+    def lying(rows: Any, path: Path) -> None:
+        write_entries((row._replace(key="") for row in rows), path)
 
     monkeypatch.setattr(room, "write_entries", lying)
     before = here(ledger)

@@ -180,13 +180,13 @@ def test_who_only_counts_sees_no_alarm_of_another_room(
     honest = released._others
 
     def counted(
-        kind: str, found: Iterable[tuple[str, Any]], known: Any, where: str, **_: bool
+        what: str, found: Iterable[tuple[str, Any, Any]], known: Any, **_: bool
     ) -> Iterator[str]:
-        shown = dict(found)
+        shown = {each[0]: each for each in found}
         if len(shown) != len(known):
-            yield where
-        shared = [each for each in shown.items() if each[0] in known]
-        yield from honest(kind, shared, known, where, whole=False)
+            yield what
+        shared = [each for identity, each in shown.items() if identity in known]
+        yield from honest(what, shared, known, whole=False)
 
     monkeypatch.setattr(released, "_others", counted)
     assert _unseen(*decided) == {"alarm of another room", "alarm alarm_id"}
@@ -245,8 +245,8 @@ def test_records_that_cannot_be_read_are_counted(decided: Decided) -> None:
     """Whoever may write to a topic may write anything there."""
     alarms, ledger, records = decided
     shown = Records()
-    shown.take_alarm(b"{}")
-    shown.take_decision(None)
+    shown.read(AlarmRecord, b"{}")
+    shown.read(DecisionRecord, None)
     for number in (0, 2**63):
         shown.take(msgspec.structs.replace(records[0], sequence=number))
     found = compare(alarms, ledger, shown, through={}, to_the_end=True)

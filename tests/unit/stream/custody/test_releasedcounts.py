@@ -139,5 +139,5 @@ def test_saved_output_with_counts_is_read_and_charges_none(
     decisions = [one for one in records if isinstance(one, DecisionRecord)]
     assert len(published_in([path])) == len(decisions)
     shown = Records()
-    shown.take_count(b"{}")
+    shown.read(CountRecord, b"{}")
     assert dict(shown.unreadable) == {"count": 1}

@@ -89,11 +89,9 @@ class Topic:
         if self.die == "made":
             raise KilledError
 
-    def facts(self, _client: object, names: list[str]) -> dict[str, TopicFacts]:
+    def facts(self, _client: object, name: str) -> TopicFacts:
         """Describe it."""
-        return {
-            name: TopicFacts(name, "cluster", self.topic_id, self.partitions, {}) for name in names
-        }
+        return TopicFacts(name, "cluster", self.topic_id, self.partitions, {})
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -110,7 +108,7 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
         yield made
 
     monkeypatch.setattr(growth, "admin_client", client)
-    monkeypatch.setattr(growth, "describe", made.facts)
+    monkeypatch.setattr(growth, "facts_of", made.facts)
     clock = SimpleNamespace(sleep=made.sleep, monotonic=lambda: made.now_ms / 1000)
     monkeypatch.setattr(growth, "time", clock)
     return made

@@ -136,7 +136,7 @@ def _seen(
     monkeypatch.setattr(whole, "AIOKafkaConsumer", lambda **_: topic)
     monkeypatch.setattr(whole, "admin_client", lambda _: nullcontext())
     facts = SimpleNamespace(partitions=1)
-    monkeypatch.setattr(whole, "describe", lambda _, names: dict.fromkeys(names, facts))
+    monkeypatch.setattr(whole, "facts_of", lambda *_: facts)
     decided_ms = None if decided is None else decided * HOUR_MS
     monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
     compared: list[SeenDecision] = []
@@ -204,13 +204,3 @@ def test_an_alarm_that_was_removed_spent_all_the_same(
     seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=removed)
     assert ("removed", HOURS - 1) in seen
     assert {name for name, _ in seen} == {"removed", "hourly", "slow"}
-
-
-def test_alarms_that_have_passed_their_history_are_not_read_back_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing of them was published after their last window."""
-    history = "history: {from: 1970-01-01, until: 1970-02-01}\n    fields:"
-    replayed = _loaded(tmp_path, history)
-    _, first = _seen(replayed, monkeypatch, {"hourly": 744, "slow": 1_000}, decided=HOURS)
-    assert first == NEWEST

@@ -15,12 +15,11 @@ from aiokafka.errors import KafkaError
 
 from accountant.costs.charges import WindowKey
 from accountant.layouts import Growth, Layouts
-from accountant.records import PartialStatus
+from accountant.records import PartialStatus, Stand
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
-from stream.kafka import ingest, positions
-from stream.kafka.columns import Damage
+from stream.kafka import ingest
 from stream.kafka.ingest import Assigned
 from stream.kafka.positions import Bounds
 from stream.logs.lines import Log
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 PARTITION = TopicPartition("badges", 0)
+Seen = dict[str, dict[int, tuple[int, Stand]]]
 LAYOUTS = Layouts(1)
 GROWTHS = SimpleNamespace(layouts=lambda: {"badges": LAYOUTS})
 
@@ -106,7 +106,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
     async def ring(query: str) -> None:
         rung.append(query)
 
-    reading = ingest.Ingest(world, identities={}, ring=ring, log=Log(io.StringIO()))
+    reading = ingest.Ingest(world, ring=ring, log=Log(io.StringIO()))
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
     if reader is not None:
         reading.assigned[PARTITION] = Assigned(feed, reader, position)
@@ -133,7 +133,6 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
     reader: Any = _Reader(None)
     reading = _reading(reader, partitions=told)
     consumer = _Consumer()
-    listener = reading._listener
     loop = asyncio.get_running_loop()
     rebalanced = False
 
@@ -143,22 +142,22 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
             rebalanced = True
             consumer.positioned.clear()
             if while_reading:
-                listener.on_partitions_assigned([PARTITION])
+                reading.on_partitions_assigned([PARTITION])
             else:  # the assignment is live before its callback
-                loop.call_later(0.01, listener.on_partitions_assigned, [PARTITION])
+                loop.call_later(0.01, reading.on_partitions_assigned, [PARTITION])
 
     reader.on_read = rebalance
 
-    class Lookout:
-        @property
-        def bounds(self) -> dict[TopicPartition, Bounds]:
+    class Answers(dict[TopicPartition, Bounds]):
+        def get(self, *_: Any) -> Bounds:
             if not while_reading:
                 rebalance()
-            return {PARTITION: Bounds(1, 0, 0)}
+            return Bounds(1, 0, 0)
 
+    reading._bounds = Answers()
     if while_reading:
         consumer.records = [Records.of([Record(0, 0, log_append=True, value=b"")])]
-    await _until(reading._loop(consumer, None, Lookout()), reader.completed)
+    await _until(reading._loop(consumer, None), reader.completed)
     assert consumer.seeks >= 2
     assert all(shared_out)  # not before the first assignment
 
@@ -167,7 +166,8 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
-    monkeypatch.setattr(positions, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(ingest, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(ingest, "_POLL_MS", 1)
     monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
     told: list[str] = []
     reading_on = asyncio.Event()
@@ -177,25 +177,26 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
         if told[0] != why:
             reading_on.set()
 
+    fetches: list[list[Any]] = [
+        [None],
+        [Records.of([Record(7, 0, log_append=True, value=b"")])],
+    ]
+    asked_s: list[float] = []
+
     class Consumer(_Consumer):
-        paused: set[TopicPartition] = set()  # noqa: RUF012 (one consumer)
+        async def getmany(self, *wanted: Any, **_: Any) -> dict[TopicPartition, list[Any]]:
+            assert wanted == (PARTITION,)
+            asked_s.append(loop.time())
+            return {PARTITION: fetches.pop(0)} if fetches else await super().getmany()
 
-        def pause(self, partition: TopicPartition) -> None:
-            self.paused.add(partition)
-
-        def resume(self, partition: TopicPartition) -> None:
-            self.paused.remove(partition)
-            self.records = [Records.of([Record(7, 0, log_append=True, value=b"")])]
-
-    lookout: Any = SimpleNamespace(bounds={PARTITION: Bounds(1, 9, 9)})
-    consumer, read = Consumer(), asyncio.Event()
-    loop = asyncio.get_running_loop()
+    loop, read = asyncio.get_running_loop(), asyncio.Event()
+    consumer = Consumer()
     reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
     reader.newest_append_ms = 0
     reading = _reading(reader, 7, partitions={"told": hold})
-    consumer.records = [Damage(7, "CorruptRecordException")]
-    await _until(reading._loop(consumer, None, lookout), read, reading_on)
-    assert not consumer.paused
+    reading._bounds[PARTITION] = Bounds(1, 9, 9)
+    await _until(reading._loop(consumer, None), read, reading_on)
+    assert asked_s[1] - asked_s[0] >= 0.05
     assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
 
 
@@ -253,3 +254,74 @@ async def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
     await reading._store(PARTITION, reading.assigned[PARTITION].reader, partials)
     assert not reading.assigned
     assert (rung, tried) == (["crowd"], [0, 5])
+
+
+async def _told(monkeypatch: pytest.MonkeyPatch, looks: list[Seen]) -> list[bool]:
+    """Return whether the ledger is told at each of these looks, half a second apart."""
+    now_s, told = 100.0, list[Seen]()
+    monkeypatch.setattr(ingest, "time", SimpleNamespace(monotonic=lambda: now_s))
+    counts = SimpleNamespace(put_places=told.append)
+    reading = _reading(ledger=SimpleNamespace(counts=counts, growths=GROWTHS))
+    found = []
+    for seen in looks:
+        before = len(told)
+        await reading._report(seen)
+        found.append(len(told) > before)
+        now_s += 0.5
+    return found
+
+
+def at(offset: int, stand: Stand = Stand.READING) -> Seen:
+    """Return one partition of one feed."""
+    return {"badges": {0: (offset, stand)}}
+
+
+async def test_a_partition_that_is_read_is_reported_every_two_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However far it went, and whether it stood at its end when it was looked at."""
+    looks = [at(n, Stand.END if n % 2 else Stand.READING) for n in range(9)]
+    assert await _told(monkeypatch, looks) == [n in {0, 4, 8} for n in range(9)]
+
+
+async def test_what_holds_a_partition_back_is_reported_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When it begins, when it is something else, and when it is over; two seconds from then on."""
+    held = [
+        *(at(1), at(1, Stand.TRANSACTION), at(1, Stand.TRANSACTION), at(1, Stand.CORRUPT)),
+        *(at(2), at(3), at(4), at(5), at(6)),
+    ]
+    assert await _told(monkeypatch, held) == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+async def test_other_partitions_are_reported_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that came with a rebalance, and what is left after one."""
+    both = {"badges": {0: (1, Stand.END), 1: (1, Stand.END)}}
+    other = {"badges": {0: (1, Stand.END)}, "forecast": {1: (1, Stand.END)}}
+    assert await _told(monkeypatch, [at(1), both, both, other, other]) == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+async def test_nothing_is_written_where_nothing_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker without a partition has nothing to say."""
+    assert await _told(monkeypatch, [{}, at(1), {}, {}]) == [False, True, False, False]

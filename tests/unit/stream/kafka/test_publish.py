@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,8 +137,8 @@ def publish_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
         monkeypatch.setattr(publish, "AIOKafkaProducer", lambda **_: world)
         monkeypatch.setattr(publish.asyncio, "sleep", sleep)
-        with ThreadPoolExecutor(1) as executor, contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(kind(runtime, executor, world.opened, None).run())
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(kind(runtime, world.opened, None).run())
         return world.sent
 
     return run
@@ -189,7 +188,7 @@ def test_a_publisher_that_goes_by_the_clock_is_caught(
     class Hasty(Publisher):
         async def _next_tick(self) -> int:
             await publish.asyncio.sleep(0.05)
-            return self._runtime.clock_ms()
+            return self.runtime.clock_ms()
 
     sent = publish_all(World(outbox()), Hasty)
     assert any(time_ms % TICK_MS for _, time_ms, _ in sent)
@@ -203,9 +202,8 @@ def test_no_window_leaves_before_its_panes(tmp_path: Path) -> None:
     with opened(alarms) as ledger:
         going = replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1)))
         next(going)  # the others are stored by now, and none has left
-        publisher = Publisher.__new__(Publisher)
-        publisher._runtime = cast("Runtime", SimpleNamespace(alarms=alarms, ledger=ledger))
-        publisher._in_thread = asyncio.to_thread
+        runtime = cast("Runtime", SimpleNamespace(alarms=alarms, ledger=ledger))
+        publisher = Publisher(runtime, cast("Any", None), None)
         pane = ledger.unpublished(panes, 1 << 62)
         first, second, *_ = ledger.unpublished("one", 1 << 62)
         assert not asyncio.run(publisher._panes_wait(pane[0]))

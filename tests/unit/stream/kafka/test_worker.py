@@ -213,11 +213,11 @@ from stream.logs.lines import Log
 from tests.support.measured import fresh_metrics
 log = Log(sys.stderr)
 runtime = SimpleNamespace(ledger=None, metrics=fresh_metrics())
-tasks = _Tasks(runtime, {}, None, 1.0, log=log, dependencies=Dependencies(log))
+tasks = _Tasks(runtime, None, 1.0, log=log, dependencies=Dependencies(log))
 if not os.getuid():
     os.setuid(65534)
 resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
-asyncio.run(tasks.guarded(lambda: tasks._in_thread(print)))
+asyncio.run(tasks.guarded(lambda: asyncio.to_thread(print)))
 """
 
 
