@@ -200,6 +200,11 @@ class HavingReader:
         """Return what one aggregate computes, its filter left out."""
         function, counted = _OF_A_FIELD.get(type(node)), node.this
         plain = isinstance(node, exp.AggFunc) and not node.expressions
+        if plain and function is not None:
+            measure = self._of_values(counted, named(node)[:-2], function)
+            if isinstance(node, exp.Quantile):
+                return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
+            return measure
         if plain and isinstance(node, exp.Count):
             if isinstance(counted, exp.Star):
                 return Measure(Function.COUNT)
@@ -208,36 +213,28 @@ class HavingReader:
             if isinstance(counted, exp.Column):
                 name = column(counted, self.feed.fields, "COUNT takes").name
                 return Measure(Function.COUNT, field=name)
-        if plain and function is not None:
-            measure = self._of_values(counted, named(node)[:-2], function)
-            if isinstance(node, exp.Quantile):
-                return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
-            return measure
-        hint = _INSTEAD.get(type(node), f"write {AGGREGATES}").format(unit=self.feed.unit)
-        if not isinstance(node, AGGREGATE):
-            raise self._no_aggregate(node, hint)
-        inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
-        called = named(node.this if isinstance(node, exp.WithinGroup) else node)
-        raise SqlProblem(f"{called} is not supported{inner}", hint, node)
+        raise self._no_aggregate(node)
 
-    def _no_aggregate(self, node: exp.Expr, hint: str) -> SqlProblem:
+    def _no_aggregate(self, node: exp.Expr) -> SqlProblem:
+        hint = _INSTEAD.get(type(node), f"write {AGGREGATES}").format(unit=self.feed.unit)
+        if isinstance(node, AGGREGATE):
+            called = named(node.this if isinstance(node, exp.WithinGroup) else node)
+            known = isinstance(node, (exp.Count, *_OF_A_FIELD))
+            message = f"{called} is not supported{' in this form' if known else ''}"
+            return SqlProblem(message, hint, node)
         what = named(node)
         if isinstance(node, exp.Column):
             what = f"the field `{node.name}`"
             if node.name in self.feed.fields:
                 hint = f"write conditions on events into WHERE; here, {hint}"
-        message = f"HAVING needs an aggregate instead of {what}"
-        return SqlProblem(message, hint, node)
+        return SqlProblem(f"HAVING needs an aggregate instead of {what}", hint, node)
 
     def _distinct(self, node: exp.Expr) -> Measure:
         unit = self.feed.unit
-        if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name == unit:
-            return Measure(Function.DISTINCT)
-        raise SqlProblem(
-            f"COUNT(DISTINCT) takes the privacy unit `{unit}` only",
-            f"write COUNT(DISTINCT {unit})",
-            node,
-        )
+        if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name != unit:
+            message = f"COUNT(DISTINCT) takes the privacy unit `{unit}` only"
+            raise SqlProblem(message, f"write COUNT(DISTINCT {unit})", node)
+        return Measure(Function.DISTINCT)
 
     def _of_values(self, node: exp.Expr, called: str, function: Function) -> Measure:
         """Return an aggregate of a number with clip and resolution."""
@@ -275,23 +272,19 @@ class HavingReader:
         if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
             table, key = node.this, node.expressions[0]
             plain = isinstance(table, exp.Column) and not table.table
-            if not plain or table.name not in self.tables:
-                name = table.name if plain else "this"
+            name = table.name if plain else table.sql(comments=False)
+            if name not in self.tables:
                 hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
                 raise SqlProblem(f"`{name}` is not a declared table", hint, node)
-            looked_up = column(key, self.feed.fields, f"{table.name}[...] takes")
-            if looked_up.name not in self.group:
-                hint = f"write {table.name}[{self.group[0]}]" if self.group else "write a number"
-                raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, key)
-            written = node.sql(comments=False)
-            return Threshold(offset, None, table.name, looked_up.name, written)
+            by = column(key, self.feed.fields, f"{name}[...] takes").name
+            if by not in self.group:
+                hint = f"write {name}[{self.group[0]}]" if self.group else "write a number"
+                raise SqlProblem(f"`{by}` is not in GROUP BY", hint, key)
+            return Threshold(offset, None, name, by, node.sql(comments=False))
         what = f"`{node.name}`" if isinstance(node, exp.Column) else named(node)
-        example = "capacity[room]"
-        if isinstance(node, exp.Column) and node.name in self.tables and self.group:
-            example = f"{node.name}[{self.group[0]}]"
         raise SqlProblem(
             f"{called} is {what} instead of a number or a table's value",
-            f"write a number, as 120, or a table's value, as {example}",
+            "write a number, as 120, or a table's value, as capacity[room]",
             node,
         )
 

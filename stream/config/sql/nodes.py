@@ -199,7 +199,8 @@ def named(node: exp.Expr) -> str:
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         return f"{node.sql_name()}()"
     if isinstance(node, exp.Predicate):
-        empty = isinstance(node, exp.In) and not node.args.get("query")
+        values = node.expressions or node.args.get("query")
+        empty = isinstance(node, exp.In) and not values
         return "IN without values" if empty else _PLAIN.get(type(node), "a comparison")
     if isinstance(node, exp.Binary | exp.Neg):
         return "an expression"

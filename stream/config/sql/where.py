@@ -94,26 +94,23 @@ class WhereReader:
         return And((first, *more)) if more else first
 
     def _comparison(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Compare:
-        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-            raise self._two_fields(left, right)
         field = column(left, self.fields, "WHERE compares")
+        if isinstance(right, exp.Column):
+            raise self._two_fields(field, right)
         ordered = comparison not in (Comparison.EQ, Comparison.NE)
         if ordered and field.type is FieldType.BOOLEAN:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
             raise SqlProblem(f"`{field.name}` is a boolean and has no order", hint, left)
         return Compare(field.name, field.type, comparison, self._literal(right, field))
 
-    def _two_fields(self, left: exp.Column, right: exp.Column) -> SqlProblem:
-        """Return what is wrong with two names side by side: one may be meant as a string."""
-        known, strange = (left, right) if left.name in self.fields else (right, left)
-        field = self.fields.get(known.name)
-        text = field is not None and field.type is FieldType.STRING
-        if not text or strange.name in self.fields or strange.args.get("table") is not None:
-            message = "WHERE cannot compare two fields"
-            return SqlProblem(message, _SUPPORTED, right)
-        what = "in double quotes" if strange.this.quoted else "without quotes"
-        message = f"`{strange.name}` {what} is a field name, but there is no such field"
-        return SqlProblem(message, f"write '{strange.name}' if it is a string", strange)
+    def _two_fields(self, field: Field, other: exp.Column) -> SqlProblem:
+        """Return what is wrong with a name beside a field: it may be meant as a string."""
+        name = other.name
+        if field.type is not FieldType.STRING or name in self.fields or other.table:
+            return SqlProblem("WHERE cannot compare two fields", _SUPPORTED, other)
+        what = "in double quotes" if other.this.quoted else "without quotes"
+        message = f"`{name}` {what} is a field name, but there is no such field"
+        return SqlProblem(message, f"write '{name}' if it is a string", other)
 
     def _null_test(self, node: exp.Is) -> IsNull:
         if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
