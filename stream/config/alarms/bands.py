@@ -150,7 +150,7 @@ class BandReader(GivenBand):
 
     @property
     def _epsilon(self) -> Fraction:
-        """The loss as written, which ``_check_keys`` asks for."""
+        """The loss as written: a model without one is refused before."""
         return self.model.mechanism.epsilon or _ONE
 
     @property

@@ -69,10 +69,6 @@ _INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.WithinGroup: "write QUANTILE(field, 0.9)",
     exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
     exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50 with mechanism: decider",
-}
-
-
-_COMPARED_INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.In: "write COUNT(*) = 3 OR COUNT(*) = 4",
     exp.Is: "write COUNT(field) = 0 for groups without a value",
 }
@@ -145,12 +141,15 @@ class HavingReader:
             return self.threshold_of(expression_of(text, called), called)
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
-        aggregates = AGGREGATES.format(unit=self.feed.unit)
-        hint = f"compare {aggregates} with a number or table[field]"
+        hint = self._instead(node, f"compare {AGGREGATES} with a number or table[field]")
         message = "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT"
         if isinstance(node, exp.Case):
             message += ", not CASE"
-        return SqlProblem(message, _COMPARED_INSTEAD.get(type(node), hint), node)
+        return SqlProblem(message, hint, node)
+
+    def _instead(self, node: exp.Expr, otherwise: str) -> str:
+        """Return what to write instead of a node."""
+        return _INSTEAD.get(type(node), otherwise).format(unit=self.feed.unit)
 
     def _asked(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Asked:
         """Return one comparison, what is added up on both sides brought to the left."""
@@ -216,7 +215,7 @@ class HavingReader:
         raise self._no_aggregate(node)
 
     def _no_aggregate(self, node: exp.Expr) -> SqlProblem:
-        hint = _INSTEAD.get(type(node), f"write {AGGREGATES}").format(unit=self.feed.unit)
+        hint = self._instead(node, f"write {AGGREGATES}")
         if isinstance(node, AGGREGATE):
             called = named(node.this if isinstance(node, exp.WithinGroup) else node)
             known = isinstance(node, (exp.Count, *_OF_A_FIELD))

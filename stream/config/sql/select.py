@@ -35,7 +35,7 @@ from stream.config.sql.where import WhereReader
 from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from zoneinfo import ZoneInfo
 
     from stream.config.scalars import Duration
@@ -231,11 +231,8 @@ class _Reader:
                 hint = "write fields by their names, and one window: "
                 hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
                 raise SqlProblem(message, hint, node)
-            if self._ends_window(node):
-                message = "GROUP BY needs the window function itself"
-                raise SqlProblem(message, self._windows, node)
-        grouping = self._distinct(fields, "GROUP BY takes")
-        for node, by in zip(fields, grouping, strict=True):
+        needed, names = ("GROUP BY needs the window function itself", self._windows), []
+        for node, by in self._fields(fields, "GROUP BY takes", needed):
             if by.domain is None:
                 message = f"GROUP BY {by.name} needs the public values of {by.name}"
                 hint = _DECLARED.get(by.type, "group by a string or an integer")
@@ -243,39 +240,45 @@ class _Reader:
                     message = f"GROUP BY {by.name} would make a group of every person"
                     hint = "group by another field"
                 raise SqlProblem(message, hint.format(name=by.name), node)
+            names.append(by.name)
         if not windows:
             raise SqlProblem("GROUP BY has no window", self._windows, nodes[0])
-        return tuple(by.name for by in grouping), windows[0]
+        return tuple(names), windows[0]
 
     def _outer_group(self, outer: exp.Select, group: tuple[str, ...]) -> tuple[str, ...]:
         """Return the fields of the outer GROUP BY: some of the inner one."""
-        nodes = _grouped_by(outer, "write names of fields")
+        nodes, names = _grouped_by(outer, "write names of fields"), []
         selected = {node.name for node in self.select.expressions if isinstance(node, exp.Column)}
-        for node in nodes:
-            if isinstance(node, exp.Anonymous) or self._ends_window(node):
-                message = "the window is in the inner query already"
-                raise SqlProblem(message, "remove this one", node)
-        names = tuple(by.name for by in self._distinct(nodes, "the outer GROUP BY takes"))
-        for node, name in zip(nodes, names, strict=True):
-            if name not in group or name not in selected:
-                where = "SELECT" if name in group else "GROUP BY"
-                message = f"`{name}` is not in the inner {where}"
-                raise SqlProblem(message, f"write {name} into the inner {where}, too", node)
-        return names
+        twice = ("the window is in the inner query already", "remove this one")
+        for node, by in self._fields(nodes, "the outer GROUP BY takes", twice):
+            if by.name not in group or by.name not in selected:
+                where = "SELECT" if by.name in group else "GROUP BY"
+                message = f"`{by.name}` is not in the inner {where}"
+                raise SqlProblem(message, f"write {by.name} into the inner {where}, too", node)
+            names.append(by.name)
+        return tuple(names)
 
-    def _ends_window(self, node: exp.Expr) -> bool:
-        """Tell whether it is a name that other systems give a window's ends."""
-        named = isinstance(node, exp.Column) and node.name in _WINDOW_ENDS
-        return named and node.name not in self.feed.fields
+    def _fields(
+        self, nodes: Sequence[exp.Expr], role: str, no_window: tuple[str, str]
+    ) -> Iterator[tuple[exp.Expr, Field]]:
+        """Yield columns and the declared fields that they name, each once.
 
-    def _distinct(self, nodes: Sequence[exp.Expr], role: str) -> list[Field]:
-        """Return the fields that columns name."""
-        found: list[Field] = []
+        Args:
+            nodes: the columns.
+            role: what they are for, as in ``GROUP BY takes``.
+            no_window: what is said of a window, or the names that other systems give its ends,
+                and what to write instead.
+        """
+        found: set[str] = set()
         for node in nodes:
-            found.append(column(node, self.feed.fields, role))
-            if found[-1] in found[:-1]:
-                raise SqlProblem(f"`{found[-1].name}` is grouped by twice", "remove one", node)
-        return found
+            ends_window = node.name in _WINDOW_ENDS and node.name not in self.feed.fields
+            if isinstance(node, exp.Anonymous) or ends_window:
+                raise SqlProblem(*no_window, node)
+            field = column(node, self.feed.fields, role)
+            if field.name in found:
+                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", node)
+            found.add(field.name)
+            yield node, field
 
     def _window(self, node: exp.Anonymous) -> tuple[Duration, Duration]:
         """Return step and size."""

@@ -29,11 +29,11 @@ SHAPE = (
 
 _WINDOWS: Final = "write TUMBLE(time, size) or HOP(time, step, size) into GROUP BY"
 _FOREIGN: Final = {
-    "SESSION": f"{_WINDOWS}: the end of a session depends on data",
-    "TABLE": _WINDOWS,
-    "DESCRIPTOR": _WINDOWS,
-    "TUMBLING": _WINDOWS,
-    "HOPPING": _WINDOWS,
+    "SESSION(": f"{_WINDOWS}: the end of a session depends on data",
+    "TABLE(": _WINDOWS,
+    "DESCRIPTOR(": _WINDOWS,
+    "TUMBLING(": _WINDOWS,
+    "HOPPING(": _WINDOWS,
     "EMIT": "remove it: a window is decided once",
     "MATCH_RECOGNIZE": SHAPE,
     "TOP": "remove it: every group is decided",
@@ -41,10 +41,7 @@ _FOREIGN: Final = {
     "&&": "write AND",
     "PREWHERE": "write WHERE",
 }
-"""Words of other systems, with what to write instead."""
-_CALLS: Final = frozenset({"SESSION", "TABLE", "DESCRIPTOR", "TUMBLING", "HOPPING"})
-"""Those that are plain names unless a parenthesis follows."""
-
+"""Words of other systems, or functions, with what to write instead."""
 _READ: Final = frozenset(
     {"this", "expression", "expressions", "from_", "where", "group", "having", "all", "query"}
     | {"table", "db", "catalog", "quoted", "is_string", "low", "high", "unit", "to", "nested"}
@@ -171,9 +168,9 @@ def _refuse_foreign(tokens: Sequence[Token]) -> None:
     """
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         word = token.text.upper()
-        hint = _FOREIGN.get(word)
         called = after is not None and after.token_type is TokenType.L_PAREN
-        if hint is not None and (called or word not in _CALLS):
+        hint = _FOREIGN.get(f"{word}(" if called else word, _FOREIGN.get(word))
+        if hint is not None:
             raise SqlProblem(f"{word} is not supported", hint, token.start)
 
 
