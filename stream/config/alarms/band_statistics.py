@@ -23,7 +23,6 @@ from stream.model.alarm import AggregateSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -33,10 +32,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_STATISTICS",
     "counting_of",
+    "in_units",
     "kind_of",
     "reference_aggregates",
-    "span_of",
-    "unit_of",
 ]
 
 MOST_STATISTICS: Final = 256
@@ -71,19 +69,12 @@ def kind_of(measure: Measure, cap: int, *, repeats: bool = False) -> Kind:
     return Quantile(measure.quantile, values, 2 * cap if repeats else cap)
 
 
-def unit_of(measure: Measure) -> Fraction:
-    """Return what one unit of an aggregate, as deciders know it, is in its field's own unit."""
-    return measure.unit / _parts(measure)
-
-
-def span_of(measure: Measure) -> tuple[int | None, int | None]:
-    """Return an aggregate's least and largest value, as deciders know it; ``None`` for no end."""
-    least, most = (None if end is None else end * _parts(measure) for end in measure.span)
-    return least, most
-
-
-def _parts(measure: Measure) -> int:
-    return AVERAGE_PARTS if measure.function is Function.AVG else 1
+def in_units(measure: Measure) -> Measure:
+    """Return an aggregate with clip and unit as deciders know it."""
+    if measure.function is not Function.AVG:
+        return measure
+    lo, hi = AVERAGE_PARTS * measure.lo, AVERAGE_PARTS * measure.hi
+    return replace(measure, lo=lo, hi=hi, unit=measure.unit / AVERAGE_PARTS)
 
 
 def counting_of(

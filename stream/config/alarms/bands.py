@@ -35,9 +35,8 @@ from stream.config.alarms.band_feeds import GivenBand, feed_reference
 from stream.config.alarms.band_statistics import (
     MOST_STATISTICS,
     counting_of,
+    in_units,
     kind_of,
-    span_of,
-    unit_of,
 )
 from stream.config.alarms.reduction import COUNTS, LARGEST_STATISTIC, Function
 from stream.config.alarms.thresholds import as_for, in_steps
@@ -156,7 +155,7 @@ class BandReader(GivenBand):
     @property
     def _resolution(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
-        return unit_of(self.asked.measure)
+        return in_units(self.asked.measure).unit
 
     @property
     def _at_decider(self) -> Loc:
@@ -209,7 +208,7 @@ class BandReader(GivenBand):
 
     def _refuse_constants(self, tau: HalfWidth, references: NDArray[np.int64]) -> None:
         """Refuse bands that hold all values of a cell, or none."""
-        least, most = span_of(self.asked.measure)
+        least, most = in_units(self.asked.measure).span
         least = -LARGEST_STATISTIC if least is None else least
         most = LARGEST_STATISTIC if most is None else most
         widths = half_widths(tau, references)
@@ -286,12 +285,11 @@ class BandReader(GivenBand):
 
     def _warn_of_width(self, decider: Decider, least: int) -> None:
         """Say from what half-width, or reference, on cells that meet it seldom ring."""
-        distance = decimal(least * self._resolution)
         hint = "write a larger tau, or a larger epsilon"
-        reached = f"with a tau of {distance} or more"
+        what, from_here = "tau", least
         if isinstance(decider.tau, Relative):
-            least_reference = decider.tau.reached_from(least) * self._resolution
-            reached = f"with a reference of {decimal(least_reference)} or more"
+            what, from_here = "reference", decider.tau.reached_from(least)
+        reached = f"with a {what} of {decimal(from_here * self._resolution)} or more"
         if least >= _FARTHEST:
             reached, hint = "with a larger epsilon", "write a larger epsilon"
         self.findings.warn(
@@ -310,12 +308,8 @@ class BandReader(GivenBand):
             kept = kept_from(decider, float(self.model.max_fnr), tau)
             message = f"{decider.name} keeps {promised} nowhere"
             if kept is not None:
-                distance = decimal(kept * self._resolution)
-                message = (
-                    f"{decider.name} keeps {promised} only at a distance of {distance} or more from"
-                )
-                message += " the reference"
-                if isinstance(decider.tau, Relative):
-                    message += ", where that is the smallest"
+                where = ", where that is the smallest" if self.asked.relative else ""
+                message = f"{decider.name} keeps {promised} only at a distance of"
+                message += f" {decimal(kept * self._resolution)} or more from the reference{where}"
         hint = "write decider: tight, which keeps it everywhere outside the band"
         self.findings.warn(self._at_decider, message, hint)

@@ -32,14 +32,13 @@ from stream.config.sql.nodes import (
     start,
 )
 from stream.config.sql.text import expression_of
-from stream.config.sql.where import WhereReader
 from stream.model.contributions import article
-from stream.model.feeds import FieldType
+from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from zoneinfo import ZoneInfo
 
+    from stream.config.sql.where import WhereReader
     from stream.model.feeds import Feed
 
 __all__ = ["AGGREGATES", "HavingReader"]
@@ -81,19 +80,15 @@ class HavingReader:
     Args:
         feed: what it reads.
         group: its group fields.
-        present: fields that no counted event lacks.
         tables: names of the declared public tables.
-        timezone: of timestamps written without an offset, in filters.
-        notes: receives warnings.
+        filters: reads the conditions of its filters.
         sums: of aggregates in it.
     """
 
     feed: Feed
     group: tuple[str, ...]
-    present: frozenset[str]
     tables: Sequence[str]
-    timezone: ZoneInfo
-    notes: list[SqlProblem]
+    filters: WhereReader
     sums: Sums
 
     def read(self, node: exp.Expr, *, negate: bool = False) -> Tree[Asked]:
@@ -177,11 +172,11 @@ class HavingReader:
         call, where, suffix = node, None, ""
         if isinstance(node, exp.Filter):
             call, condition = node.this.unnest(), node.expression
-            where = WhereReader(self.feed.fields, self.timezone, self.notes).read(condition.this)
+            where = self.filters.read(condition.this)
             suffix = f" FILTER({condition.sql(comments=False).strip()})"
         measure = self._call(call)
         present, written = measure.field, call.find(exp.Column)
-        if present in self.present:
+        if present in required_fields(self.feed).union(self.group):  # no counted event lacks it
             present = None
         counted = "*" if present is None or written is None else written.sql(comments=False)
         return replace(

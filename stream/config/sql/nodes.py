@@ -116,15 +116,14 @@ def comparisons(
         node: the comparison.
         goes_left: what is turned to the left.
     """
-    ends: list[tuple[exp.Expr, Comparison, exp.Expr]] = []
+    ends: dict[Comparison, exp.Expr] = {}
     if isinstance(node, exp.Between):
-        ends.append((node.this, Comparison.GE, node.args["low"]))
-        ends.append((node.this, Comparison.LE, node.args["high"]))
+        ends = {Comparison.GE: node.args["low"], Comparison.LE: node.args["high"]}
     elif type(node) in _COMPARISONS:
-        ends.append((node.this, _COMPARISONS[type(node)], node.expression))
+        ends = {_COMPARISONS[type(node)]: node.expression}
     found = []
-    for one, comparison, other in ends:
-        left, right = one.unnest(), other.unnest()
+    for comparison, other in ends.items():
+        left, right = node.this.unnest(), other.unnest()
         turned = goes_left(right) and not goes_left(left)
         found.append((right, comparison.flipped, left) if turned else (left, comparison, right))
     return found
@@ -156,7 +155,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
             node,
         )
     name = node.this.name
-    if node.args.get("table") is not None:
+    if node.table:
         if node.sql() in fields:
             hint = f'quote a name with dots: "{node.sql()}"'
         else:
@@ -194,10 +193,9 @@ def named(node: exp.Expr) -> str:
     """Return a short name of a construct for an error text."""
     if isinstance(node, exp.Literal):
         return "a string" if node.is_string else "a number"
-    if isinstance(node, exp.Anonymous):
-        return f"{node.name.upper()}()"
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
-        return f"{node.sql_name()}()"
+        name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql_name()
+        return f"{name}()"
     if isinstance(node, exp.Predicate):
         values = node.expressions or node.args.get("query")
         empty = isinstance(node, exp.In) and not values

@@ -32,7 +32,7 @@ from stream.config.sql.quantifiers import least_of
 from stream.config.sql.spans import check_steps, span_of
 from stream.config.sql.text import SHAPE, inner_of, select_of
 from stream.config.sql.where import WhereReader
-from stream.model.feeds import FieldType, required_fields
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -143,19 +143,16 @@ class _Reader:
 
     def read(self) -> ParsedQuery:
         """Return the query."""
-        feed, notes, where = self.feed, self.notes, self.select.args.get("where")
+        feed, where = self.feed, self.select.args.get("where")
         group, window = self._group()
         step, size = self._window(window)
         self._check_selected(self.select, group)
-        tree = None
-        if where is not None:
-            tree = WhereReader(feed.fields, self.timezone, notes).read(where.this)
+        filters = WhereReader(feed.fields, self.timezone, self.notes)
+        tree = None if where is None else filters.read(where.this)
         having = self.select.args.get("having")
         if having is None:
             raise SqlProblem("HAVING is missing: it is the condition", SHAPE, 0)
-        present = required_fields(feed) | set(group)
-        sums = Sums(feed, group, tree)
-        reader = HavingReader(feed, group, present, self.tables, self.timezone, notes, sums)
+        reader = HavingReader(feed, group, self.tables, filters, Sums(feed, group, tree))
         band = band_of(having.this, reader)
         return ParsedQuery(
             feed=feed,
@@ -167,8 +164,8 @@ class _Reader:
             where_offset=start(where.this) if where else 0,
             having=reader.read(having.this) if band is None else Tree(),
             having_offset=start(having.this),
-            reader=replace(reader, notes=[]),
-            notes=tuple(notes),
+            reader=reader,
+            notes=tuple(self.notes),
             band=band,
             cumulative=window.name.upper() == "CUMULATE",
         )

@@ -68,11 +68,12 @@ def span_of(node: exp.Expr) -> Duration:
         raise SqlProblem(f"{named(node)} is not an INTERVAL", hint, node)
     amount, unit = node.this, node.args.get("unit")
     text = amount.name if isinstance(amount, exp.Literal) else ""
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-        raise SqlProblem("the INTERVAL is not a whole number of at least 1", hint, node)
     word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
-    if word not in _UNITS:
-        raise SqlProblem("this unit of INTERVAL is not supported", hint, node)
+    message = "" if word in _UNITS else "this unit of INTERVAL is not supported"
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        message = "the INTERVAL is not a whole number of at least 1"
+    if message:
+        raise SqlProblem(message, hint, node)
     times, one = int(text), _UNITS[word]
     span = Duration(times * one.milliseconds, times * one.days)
     if span.milliseconds > _LONGEST_DAYS * DAY_MS:
