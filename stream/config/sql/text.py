@@ -58,15 +58,8 @@ _SAID: Final[dict[type[exp.Expr], tuple[str, str]]] = {
 _PARTS: Final = {
     "alias": "an alias",
     "distinct": "SELECT DISTINCT",
-    "hint": "a hint",
-    "joins": "JOIN",
-    "laterals": "LATERAL",
-    "limit": "LIMIT",
     "locks": "FOR UPDATE",
     "order": "ORDER BY",
-    "sort": "SORT BY",
-    "windows": "WINDOW",
-    "with_": "WITH",
 }
 """What sqlglot's parts are called in SQL, where it is not their name."""
 
@@ -155,7 +148,7 @@ def _check_parts(node: exp.Expr) -> None:
     for name, value in node.args.items():
         if value and name not in _READ:
             part = value[0] if isinstance(value, list) else value
-            called = _PARTS.get(name, name.upper().replace("_", " ").strip())
+            called = _PARTS.get(name, name.upper().rstrip("S_").replace("_", " "))
             at = part if isinstance(part, exp.Expr) else node
             raise SqlProblem(message.format(called), hint, at)
 

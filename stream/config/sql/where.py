@@ -80,8 +80,9 @@ class WhereReader:
                 return Not(self.read(node.this))
             case exp.In() if node.expressions:
                 field = column(node.this, self.fields, "IN takes")
-                values = (self._literal(part, field) for part in node.expressions)
-                return IsIn(field.name, field.type, tuple(sorted(values)))
+                # In order, so that filters are equal however they are written.
+                values = sorted(self._literal(part, field) for part in node.expressions)
+                return IsIn(field.name, field.type, tuple(values))
             case exp.Is():
                 return self._null_test(node)
             case exp.Column():
