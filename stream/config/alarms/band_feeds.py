@@ -138,9 +138,8 @@ def _counted(
     band: GivenBand, feed: Feed, measure: Measure
 ) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
     """Return what is counted on a feed; of a quantile, at every resolution of its clip."""
-    least, most = measure.span
-    if measure.function is Function.QUANTILE and most is not None and least is not None:
-        points = most - least + 1
+    if measure.function is Function.QUANTILE:
+        points = measure.hi - measure.lo + 1
         if points > MOST_STATISTICS:
             raise ConfigError(
                 f"the clip of `{measure.field}` in `{feed.name}` has {points} steps; a"

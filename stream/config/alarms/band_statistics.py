@@ -6,7 +6,7 @@ counted anyway; nothing new is counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from stream.config.alarms.reduction import Function
 from stream.model.alarm import AggregateSpec
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_STATISTICS",
-    "BandCounting",
+    "counting_of",
+    "in_units",
     "kind_of",
     "reference_aggregates",
-    "span_of",
-    "unit_of",
 ]
 
 MOST_STATISTICS: Final = 256
@@ -70,77 +69,67 @@ def kind_of(measure: Measure, cap: int, *, repeats: bool = False) -> Kind:
     return Quantile(measure.quantile, values, 2 * cap if repeats else cap)
 
 
-def unit_of(measure: Measure) -> Fraction:
-    """Return what one unit of an aggregate, as deciders know it, is in its field's own unit."""
-    return measure.unit / _parts(measure)
+def in_units(measure: Measure) -> Measure:
+    """Return an aggregate with clip and unit as deciders know it."""
+    if measure.function is not Function.AVG:
+        return measure
+    lo, hi = AVERAGE_PARTS * measure.lo, AVERAGE_PARTS * measure.hi
+    return replace(measure, lo=lo, hi=hi, unit=measure.unit / AVERAGE_PARTS)
 
 
-def span_of(measure: Measure) -> tuple[int | None, int | None]:
-    """Return an aggregate's least and largest value, as deciders know it; ``None`` for no end."""
-    least, most = (None if end is None else end * _parts(measure) for end in measure.span)
-    return least, most
-
-
-def _parts(measure: Measure) -> int:
-    return AVERAGE_PARTS if measure.function is Function.AVG else 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BandCounting:
-    """The statistics of a band alarm.
+def counting_of(
+    decider: Decider, kind: Kind, measure: Measure, references: NDArray[np.int64]
+) -> tuple[tuple[AggregateSpec, ...], Condition]:
+    """Return what is counted for a decider.
 
     Args:
-        aggregates: those of the decider, in order, then what only the condition reads.
-        condition: true where the aggregate lies tau or more from its reference; a quantile of no
-            events does. Atoms are the upper and the lower end of the band.
+        decider: planned for ``kind``.
+        kind: the aggregate.
+        measure: the same as SQL has it.
+        references: shape (cells,), int64.
+
+    Returns:
+        The statistics of the decider, in order, then what only the condition reads; and the
+        condition, true where the aggregate lies tau or more from its reference; a quantile of no
+        events does. Atoms are the upper and the lower end of the band.
     """
+    tau = half_widths(decider.tau, references)
+    statistics = list(decider.statistics)
+    if isinstance(kind, Count | Sum):
+        whole = _whole(statistics, kind)
+        ends = [(whole, references + tau), (whole, references - (tau - 1))]
+    else:
+        levels = (0, 1) if isinstance(kind, Average) else (1, 1)
+        ends = [
+            (at, np.full_like(references, level))
+            for at, level in enumerate(levels, len(statistics))
+        ]
+        statistics += _at_ends(kind, references, tau)
+    atoms = {f"a{at}": ThresholdAtom(*end) for at, end in enumerate(ends, 1)}
+    sensitivities = tuple(each.sensitivity for each in statistics)
+    aggregates = tuple(_spec(each, measure, references, tau) for each in statistics)
+    return aggregates, Condition(Formula.parse("a1 OR NOT a2"), atoms, sensitivities)
 
-    aggregates: tuple[AggregateSpec, ...]
-    condition: Condition
 
-    @classmethod
-    def of(
-        cls,
-        decider: Decider,
-        kind: Kind,
-        measure: Measure,
-        *,
-        references: NDArray[np.int64],
-    ) -> BandCounting:
-        """Return what is counted for a decider.
-
-        Args:
-            decider: planned for ``kind``.
-            kind: the aggregate.
-            measure: the same as SQL has it.
-            references: shape (cells,), int64.
-        """
-        tau = half_widths(decider.tau, references)
-        counted = [_spec(each, measure, references, tau) for each in decider.statistics]
-        sensitivities = [each.sensitivity for each in decider.statistics]
-        if isinstance(kind, Count | Sum):
-            whole = _whole(decider, kind)
-            ends = [(whole, references + tau), (whole, references - (tau - 1))]
-        else:
-            clipped, sides = _clipped(measure), (references + tau, references - tau)
-            levels = (0, 1)
-            if isinstance(kind, Average):
-                own = replace(clipped, kind=Weight.OFFSET, scale=kind.scale)
-                moves = [int(end_sensitivities(kind, side).max(initial=1)) for side in sides]
-            else:
-                a, b = kind.share.as_integer_ratio()
-                own = replace(clipped, kind=Weight.RANK, above=a, not_above=a - b)
-                sides, levels = (sides[0] - 1, sides[1]), (1, 1)
-                moves = [kind.sensitivity] * 2
-            counted += [replace(own, pivots=side) for side in sides]
-            sensitivities += moves
-            ends = [
-                (len(counted) - 2 + at, np.full_like(references, level))
-                for at, level in enumerate(levels)
-            ]
-        atoms = {f"a{at}": ThresholdAtom(*end) for at, end in enumerate(ends, 1)}
-        formula = Formula.parse("a1 OR NOT a2")
-        return cls(tuple(counted), Condition(formula, atoms, tuple(sensitivities)))
+def _at_ends(
+    kind: Average | Quantile, references: NDArray[np.int64], tau: NDArray[np.int64]
+) -> list[Statistic]:
+    """Return statistics that tell on which side of its band's upper and lower end a cell lies."""
+    if isinstance(kind, Average):
+        offset = Statistic(Weight.OFFSET, relative=True, scale=kind.scale)
+        return [
+            replace(
+                offset,
+                widths=way,
+                sensitivity=int(end_sensitivities(kind, references + way * tau).max(initial=1)),
+            )
+            for way in (1, -1)
+        ]
+    a, b = kind.share.as_integer_ratio()
+    rank = Statistic(
+        Weight.RANK, relative=True, above=a, not_above=a - b, sensitivity=kind.sensitivity
+    )
+    return [replace(rank, widths=1, pivot=-1), replace(rank, widths=-1)]
 
 
 def reference_aggregates(
@@ -155,34 +144,28 @@ def reference_aggregates(
     Raises:
         ValueError: numbers beyond what deciders take.
     """
-    kind: Average | Quantile | None = None
+    kind = kind_of(measure, 1)
     rows: tuple[Statistic, ...] = (Statistic(),)
-    match measure.function:
-        case Function.SUM:
+    match kind:
+        case Sum():
             rows = (Statistic(Weight.SUM),)
-        case Function.AVG | Function.QUANTILE:
-            found = kind_of(measure, 1)
-            if isinstance(found, Average):
-                kind, rows = found, average_rows(found)
-            elif isinstance(found, Quantile):
-                kind, rows = found, tuple(counted_up_to(e, 1) for e in found.domain)
+        case Average():
+            rows = average_rows(kind)
+        case Quantile():
+            rows = tuple(counted_up_to(end, 1) for end in kind.domain)
     nothing = np.zeros(cells, dtype=np.int64)
-    return tuple(_spec(each, measure, nothing, nothing) for each in rows), kind
+    read = kind if isinstance(kind, Average | Quantile) else None
+    return tuple(_spec(each, measure, nothing, nothing) for each in rows), read
 
 
-def _whole(decider: Decider, kind: Count | Sum) -> int:
-    """Return which of a decider's statistics is the aggregate itself.
-
-    Raises:
-        ValueError: none is.
-    """
-    for at, each in enumerate(decider.statistics):
-        match each.weight, kind:
-            case Weight.COUNT, Count():
-                return at
-            case Weight.SUM, Sum(high=high) if each.cap is None or each.cap >= high:
-                return at
-    raise ValueError("no statistic of the decider is the aggregate")
+def _whole(statistics: Sequence[Statistic], kind: Count | Sum) -> int:
+    """Return which of a decider's statistics is the aggregate itself."""
+    weight, high = (Weight.SUM, kind.high) if isinstance(kind, Sum) else (Weight.COUNT, 0)
+    return next(
+        at
+        for at, each in enumerate(statistics)
+        if each.weight is weight and (each.cap is None or each.cap >= high)
+    )
 
 
 def _spec(
@@ -191,33 +174,26 @@ def _spec(
     references: NDArray[np.int64],
     widths: NDArray[np.int64],
 ) -> AggregateSpec:
-    """Return a decider's statistic as one of the counting.
-
-    Raises:
-        ValueError: one of another kind.
-    """
+    """Return a decider's statistic as one of the counting."""
+    clipped = AggregateSpec(
+        Weight.SUM, measure.field, measure.lo, measure.hi, measure.unit, measure.where
+    )
     match statistic.weight:
         case Weight.COUNT if measure.function is Function.DISTINCT:
             return AggregateSpec(Weight.DISTINCT_UNITS, where=measure.where)
         case Weight.COUNT:
             return AggregateSpec(Weight.COUNT, measure.present, where=measure.where)
         case Weight.SUM:
-            clipped = _clipped(measure)
             high = clipped.hi if statistic.cap is None else min(clipped.hi, statistic.cap)
             return replace(clipped, lo=min(clipped.lo, high), hi=high)
-        case Weight.RANK | Weight.OFFSET:
-            around = references if statistic.relative else np.zeros_like(references)
+        case _:  # distances and ranks of values
             return replace(
-                _clipped(measure),
+                clipped,
                 kind=statistic.weight,
-                pivots=around + statistic.widths * widths + statistic.pivot,
+                pivots=statistic.relative * references
+                + statistic.widths * widths
+                + statistic.pivot,
                 scale=statistic.scale,
                 above=statistic.above,
                 not_above=statistic.not_above,
             )
-    raise ValueError("deciders ask for numbers, sums, distances and ranks of values")
-
-
-def _clipped(of: Measure) -> AggregateSpec:
-    """Return the sum of a measure's field."""
-    return AggregateSpec(Weight.SUM, of.field, of.lo, of.hi, of.unit, of.where)

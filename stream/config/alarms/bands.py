@@ -34,12 +34,11 @@ from operators.deciders import (
 from stream.config.alarms.band_feeds import GivenBand, feed_reference
 from stream.config.alarms.band_statistics import (
     MOST_STATISTICS,
-    BandCounting,
+    counting_of,
+    in_units,
     kind_of,
-    span_of,
-    unit_of,
 )
-from stream.config.alarms.reduction import COUNTS, Function
+from stream.config.alarms.reduction import COUNTS, LARGEST_STATISTIC, Function
 from stream.config.alarms.thresholds import as_for, in_steps
 from stream.config.findings import Refused
 from stream.model.alarm import FirstTolerances
@@ -95,11 +94,10 @@ class BandReader(GivenBand):
         Raises:
             Refused: it has an error.
         """
-        self._check_keys()
-        feed_reference = None
+        references, feed_reference = np.zeros(len(self.tables.domain), dtype=np.int64), None
         with suppress(Refused):
-            feed_reference = self._feed_reference()
-        references, tau = self._references(), self._tau()
+            references, feed_reference = self._reference(references)
+        tau = self._tau()
         if self.findings.errors:
             raise Refused
         measure = self.asked.measure
@@ -117,13 +115,15 @@ class BandReader(GivenBand):
         if waits and isinstance(decider, TightBand | HistogramBand):
             decider = OverDomain(decider)
         self._check_size(decider)
-        counting = BandCounting.of(decider, kind, measure, references=references)
-        known = references if feed_reference is None else None
-        self._warn(decider, kind, known)
+        aggregates, condition = counting_of(decider, kind, measure, references)
+        least = None
+        if feed_reference is None or not self.asked.relative:
+            least = int(half_widths(tau, references).min())
+        self._warn(decider, kind, least)
         distance = f"{measure.text} - REFERENCE"
         return ReadAlarm(
-            aggregates=counting.aggregates,
-            condition=counting.condition,
+            aggregates=aggregates,
+            condition=condition,
             aim=Aim(self.model.max_fnr, (0, 0)),
             first=FirstTolerances((None, None)),
             texts=(
@@ -149,27 +149,19 @@ class BandReader(GivenBand):
 
     @property
     def _epsilon(self) -> Fraction:
-        """The loss as written, which ``_check_keys`` asks for."""
+        """The loss as written: a model without one is refused before."""
         return self.model.mechanism.epsilon or _ONE
 
     @property
     def _resolution(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
-        return unit_of(self.asked.measure)
+        return in_units(self.asked.measure).unit
 
     @property
     def _at_decider(self) -> Loc:
         """Where the decider is chosen."""
         how = self.model.mechanism
         return ("mechanism",) if how.decider is None else how.at("decider")
-
-    def _check_keys(self) -> None:
-        """Refuse a reference that is none, or two."""
-        written = self.model.mechanism.reference
-        if written is not None and (written.feed is None) == (written.value is None):
-            hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
-            message = "the reference is not a number, a table's value or a feed"
-            self.findings.wrong(_REFERENCE, message, hint)
 
     def _tau(self) -> HalfWidth:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
@@ -178,30 +170,33 @@ class BandReader(GivenBand):
         with self.findings.placing("sql", offset=self.asked.tau_offset):
             return int(self._in_granules(self.asked.tau, "tau"))
 
-    def _feed_reference(self) -> ReferenceFeed | None:
-        """Return where references are counted; ``None`` where they are not."""
+    def _reference(
+        self, nothing: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], ReferenceFeed | None]:
+        """Return the reference of every cell, in granules, or nothing and where it is counted."""
         written = self.model.mechanism.reference
-        if written is None or written.feed is None or written.value is not None:
-            return None
-        return feed_reference(self, written.feed)
-
-    def _references(self) -> NDArray[np.int64]:
-        """Return the reference of every cell, in granules; 0 where they are counted."""
-        at, written = _REFERENCE, self.model.mechanism.reference
-        if written is None or written.value is None:
-            return np.zeros(len(self.tables.domain), dtype=np.int64)
+        hint = "write reference: 200, or reference: usual[shop]"
+        if written is None:
+            return nothing, None
+        if (written.feed is None) == (written.value is None):
+            message = "the reference is not a number, a table's value or a feed"
+            hint += " with tables: {usual: usual.csv}"
+            raise self.findings.wrong(_REFERENCE, message, hint)
+        if written.feed is not None:
+            return nothing, feed_reference(self, written.feed)
         if self.model.timing.reference_timeout is not None:
             message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
-        return self.tables.per_cell(
-            written.value,
+        references = self.tables.per_cell(
+            written.value or "",
             self.parsed.reader,
             lambda number: self._in_granules(number, "reference"),
-            at,
+            _REFERENCE,
             what="reference",
-            hint="write reference: 200, or reference: usual[shop]",
+            hint=hint,
             kind=int,
         )
+        return references, None
 
     def _in_granules(self, number: Fraction, what: str) -> Fraction:
         """Return a number in granules."""
@@ -213,16 +208,12 @@ class BandReader(GivenBand):
 
     def _refuse_constants(self, tau: HalfWidth, references: NDArray[np.int64]) -> None:
         """Refuse bands that hold all values of a cell, or none."""
-        least, most = span_of(self.asked.measure)
+        least, most = in_units(self.asked.measure).span
+        least = -LARGEST_STATISTIC if least is None else least
+        most = LARGEST_STATISTIC if most is None else most
         widths = half_widths(tau, references)
-        never = np.zeros(references.shape, dtype=np.bool_)
-        if least is not None and most is not None:
-            never = (references - widths < least) & (references + widths > most)
-        always = np.zeros(references.shape, dtype=np.bool_)
-        if least is not None:
-            always |= references + widths <= least
-        if most is not None:
-            always |= references - widths >= most
+        low, high = references - widths, references + widths
+        never, always = (low < least) & (high > most), (high <= least) | (low >= most)
         for cells, where in ((never, "within"), (always, "outside")):
             if cells.any():
                 message = f"{self.asked.measure.text} is always {where} this band"
@@ -266,19 +257,14 @@ class BandReader(GivenBand):
                 "write decider: tight, or declare a coarser resolution for the field",
             )
 
-    def _warn(self, decider: Decider, kind: Kind, references: NDArray[np.int64] | None) -> None:
+    def _warn(self, decider: Decider, kind: Kind, tau: int | None) -> None:
         """Warn of empty cells, of what is kept from a distance on only, and of narrow bands.
 
         Args:
             decider: planned for the alarm.
             kind: its aggregate.
-            references: shape (cells,), int64; ``None`` where they are counted.
+            tau: the smallest half-width of a cell; ``None`` where references are counted.
         """
-        tau: int | None = None
-        if not isinstance(decider.tau, Relative):
-            tau = decider.tau
-        elif references is not None:
-            tau = int(half_widths(decider.tau, references).min())
         if isinstance(kind, Quantile | Average):
             fires = "the alarm fires"
             if isinstance(kind, Quantile) and decider.name == "em":
@@ -299,14 +285,11 @@ class BandReader(GivenBand):
 
     def _warn_of_width(self, decider: Decider, least: int) -> None:
         """Say from what half-width, or reference, on cells that meet it seldom ring."""
-        distance, hint = (
-            decimal(least * self._resolution),
-            "write a larger tau, or a larger epsilon",
-        )
-        reached = f"with a tau of {distance} or more"
+        hint = "write a larger tau, or a larger epsilon"
+        what, from_here = "tau", least
         if isinstance(decider.tau, Relative):
-            least_reference = decider.tau.reached_from(least) * self._resolution
-            reached = f"with a reference of {decimal(least_reference)} or more"
+            what, from_here = "reference", decider.tau.reached_from(least)
+        reached = f"with a {what} of {decimal(from_here * self._resolution)} or more"
         if least >= _FARTHEST:
             reached, hint = "with a larger epsilon", "write a larger epsilon"
         self.findings.warn(
@@ -325,12 +308,8 @@ class BandReader(GivenBand):
             kept = kept_from(decider, float(self.model.max_fnr), tau)
             message = f"{decider.name} keeps {promised} nowhere"
             if kept is not None:
-                distance = decimal(kept * self._resolution)
-                message = (
-                    f"{decider.name} keeps {promised} only at a distance of {distance} or more from"
-                )
-                message += " the reference"
-                if isinstance(decider.tau, Relative):
-                    message += ", where that is the smallest"
+                where = ", where that is the smallest" if self.asked.relative else ""
+                message = f"{decider.name} keeps {promised} only at a distance of"
+                message += f" {decimal(kept * self._resolution)} or more from the reference{where}"
         hint = "write decider: tight, which keeps it everywhere outside the band"
         self.findings.warn(self._at_decider, message, hint)

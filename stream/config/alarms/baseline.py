@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from stream.config.alarms.thresholds import ThresholdReader
     from stream.config.keys import AlarmModel
-    from stream.config.sql.comparisons import Measure
     from stream.config.sql.select import ParsedQuery
 
 __all__ = ["baseline_of"]
@@ -48,7 +47,7 @@ def baseline_of(
     if model.baseline is None:
         return None
 
-    findings, measures = tables.findings, _measures(parsed)
+    findings, measures = tables.findings, set(parsed.measures)
     if parsed.members:
         message = "an alarm that counts groups has no baseline"
         raise findings.wrong("baseline", message, "remove it")
@@ -73,10 +72,3 @@ def baseline_of(
     return tables.per_cell(
         model.baseline, parsed.reader, checked, "baseline", what="baseline", hint=_HINT, kind=float
     )
-
-
-def _measures(parsed: ParsedQuery) -> set[Measure]:
-    band = parsed.band
-    if band is not None:
-        return {band.measure}
-    return {asked.measure for asked in parsed.having.leaves()}

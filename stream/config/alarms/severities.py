@@ -15,7 +15,6 @@ from operators.registry import mechanism_of
 from stream.config.alarms.excluded import LEVELS_HINT
 from stream.config.alarms.reduction import Tree
 from stream.config.findings import Refused
-from stream.config.sql.bands import reference_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +69,7 @@ def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> lis
         }
         try:
             with at.placing("threshold", LEVELS_HINT):
-                threshold = reference_of(written.threshold, parsed.reader, "the threshold")
+                threshold = parsed.reader.read_number(written.threshold, "the threshold")
         except Refused:
             continue
         if threshold.of_severity:

@@ -181,7 +181,7 @@ class _Placed:
         mine, other = self.asked.measure, guard.asked.measure
         return (
             self.fails_when_empty
-            and other.filter in {"", mine.filter}
+            and other.where in (None, mine.where)
             and other.present in {None, mine.present}
         )
 
@@ -245,7 +245,7 @@ class _Assembler:
         )
         pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
         ranks = (spec.scale, spec.above, spec.not_above)
-        key = (spec.kind, spec.field, measure.filter, measure.unit, spec.terms, *ranks, pivots)
+        key = (spec.kind, spec.field, measure.where, measure.unit, spec.terms, *ranks, pivots)
         if key not in self._known:
             self._known[key] = len(self.specs)
             self.specs.append(spec)

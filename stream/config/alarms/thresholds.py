@@ -23,7 +23,6 @@ from stream.config.alarms.reduction import (
 from stream.config.findings import Refused
 from stream.config.reading import Place
 from stream.config.scalars import closest
-from stream.config.sql.bands import reference_of
 from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
 
@@ -174,7 +173,7 @@ class ThresholdReader:
             Refused: something is wrong.
         """
         with self.findings.placing(place, hint):
-            threshold = reference_of(text, reader, f"the {what}")
+            threshold = reader.read_number(text, f"the {what}")
         levels = self.levels_of(threshold, convert, place, what)
         profiles = Profiles.of(self.domain, [levels])
         values = np.array([kind(value) for value in levels.values])

@@ -26,12 +26,10 @@ class Measure(Aggregate):
         field: the field read, or whose presence is counted; ``None`` where every event counts.
         unit: what 1 of it is in its field's own unit: a resolution, or 1 for counts; of LINEAR, in
             the unit of the condition as it is written.
-        filter: canonical text of its FILTER, "" without one.
         where: its FILTER.
         present: the field that an event must have to count; ``None`` where all of them have it.
         text: as SQL.
-        written: what its COUNT counts, as SQL: the present field, or ``*``.
-        suffix: its FILTER as SQL, with a space in front, or "".
+        counted_text: the number of events that it is computed from, as SQL.
         offset: where it stands.
         of_units: whether it reads the privacy unit's id, as COUNT(DISTINCT) alone is meant to.
         terms: of LINEAR, in the order in which they are written.
@@ -39,12 +37,10 @@ class Measure(Aggregate):
 
     field: str | None = None
     unit: Fraction = Fraction(1)
-    filter: str = ""
-    where: Where | None = member(default=None, compare=False, repr=False)
+    where: Where | None = None
     present: str | None = member(default=None, compare=False)
     text: str = member(default="", compare=False)
-    written: str = member(default="*", compare=False)
-    suffix: str = member(default="", compare=False)
+    counted_text: str = member(default="", compare=False)
     offset: int = member(default=0, compare=False)
     of_units: bool = member(default=False, compare=False)
     terms: tuple[Term, ...] = ()
@@ -55,10 +51,9 @@ class Measure(Aggregate):
         return Measure(
             Function.COUNT,
             field=self.present,
-            filter=self.filter,
             where=self.where,
             present=self.present,
-            text=f"COUNT({self.written}){self.suffix}",
+            text=self.counted_text,
         )
 
 

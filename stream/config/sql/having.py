@@ -8,7 +8,8 @@ is within its range is left out of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -17,33 +18,28 @@ from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import closest
 from stream.config.sql.comparisons import Asked, Measure, Threshold
-from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
+from stream.config.sql.linear import Sums, added, linear_of
 from stream.config.sql.nodes import (
+    AGGREGATE,
     SqlProblem,
     column,
-    first_extra,
-    has_aggregate,
-    is_aggregate,
+    comparisons,
+    depth_limited,
     is_word,
     named,
     numeric,
     operands,
-    sides,
     start,
-    unwrapped,
 )
-from stream.config.sql.text import select_of
-from stream.config.sql.where import WhereReader
+from stream.config.sql.text import expression_of
 from stream.model.contributions import article
-from stream.model.feeds import FieldType
+from stream.model.feeds import FieldType, required_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
-    from zoneinfo import ZoneInfo
 
+    from stream.config.sql.where import WhereReader
     from stream.model.feeds import Feed
-    from stream.model.filters import Where
 
 __all__ = ["AGGREGATES", "HavingReader"]
 
@@ -53,7 +49,7 @@ AGGREGATES: Final = (
 )
 """The aggregates of HAVING, for hints."""
 
-_DEEPEST: Final = 60
+_ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg)
 _ENDS: Final = {
     Comparison.EQ: (Comparison.GE, Comparison.LE),
     Comparison.NE: (Comparison.GT, Comparison.LT),
@@ -72,6 +68,8 @@ _INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.WithinGroup: "write QUANTILE(field, 0.9)",
     exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
     exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50 with mechanism: decider",
+    exp.In: "write COUNT(*) = 3 OR COUNT(*) = 4",
+    exp.Is: "write COUNT(field) = 0 for groups without a value",
 }
 
 
@@ -82,30 +80,38 @@ class HavingReader:
     Args:
         feed: what it reads.
         group: its group fields.
-        present: fields that no counted event lacks.
         tables: names of the declared public tables.
-        timezone: of timestamps written without an offset, in filters.
-        notes: receives warnings.
-        where: its row filter: what an event can add to a sum of aggregates follows from it.
-        sums: receives what is summed in it: each keeps the sign that it was first written with.
+        filters: reads the conditions of its filters.
+        sums: of aggregates in it.
     """
 
     feed: Feed
     group: tuple[str, ...]
-    present: frozenset[str]
     tables: Sequence[str]
-    timezone: ZoneInfo
-    notes: list[SqlProblem]
-    where: Where | None = None
-    sums: list[Measure] = field(default_factory=list, repr=False)
+    filters: WhereReader
+    sums: Sums
 
-    def read(self, node: exp.Expr) -> Tree[Asked]:
-        """Return the comparisons of a condition.
+    def read(self, node: exp.Expr, *, negate: bool = False) -> Tree[Asked]:
+        """Return the comparisons of a condition, or of its negation.
 
         Raises:
             SqlProblem: the condition is not in the grammar, or contradicts the declarations.
         """
-        return self._read(node, negate=False, depth=0)
+        node = node.unnest()
+        if isinstance(node, exp.Not):
+            return self.read(node.this, negate=not negate)
+        if isinstance(node, exp.And | exp.Or):
+            parts = [self.read(part, negate=negate) for part in operands(node)]
+            return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
+        asked = []
+        for left, comparison, right in comparisons(node, _has_aggregate):
+            meant = comparison.negated if negate else comparison
+            asked += [self._asked(left, end, right) for end in _ENDS.get(meant, (meant,))]
+        if not asked:
+            raise self._unreadable(node)
+        kept = [each for each in asked if not _says_nothing(each)] or asked
+        within = not asked[0].comparison.strict  # of two ends: a value is between them, or beyond
+        return Tree.joined(map(Tree, kept), conjunction=within)
 
     def read_key(self, text: str) -> tuple[Asked, ...]:
         """Return the comparisons that a text such as ``AVG(age) > 65`` makes.
@@ -113,108 +119,49 @@ class HavingReader:
         Raises:
             SqlProblem: it makes none (the offset says nothing).
         """
-        try:
-            select = select_of(f"SELECT 1 HAVING {text}")
-            clause = select.args.get("having")
-            if clause is None or first_extra(select, "expressions", "having") is not None:
-                raise SqlProblem("not one comparison", "", 0)
-            return tuple(self.read(clause.this).leaves())
-        except RecursionError:
-            raise SqlProblem("nested too deeply", "use fewer parentheses", 0) from None
+        with depth_limited():
+            return tuple(self.read(expression_of(text)).leaves())
 
-    def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
-        node = unwrapped(node)
-        if depth > _DEEPEST:
-            raise SqlProblem("HAVING is nested too deeply", "use fewer parentheses", node)
-        if isinstance(node, exp.Not):
-            return self._read(node.this, negate=not negate, depth=depth + 1)
-        if isinstance(node, exp.And | exp.Or):
-            parts = [
-                self._read(part, negate=negate, depth=depth + 1)
-                for part in operands(node, type(node))
-            ]
-            return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
-        if isinstance(node, exp.Between):
-            return self._between(node, negate=negate)
-        found = sides(node, has_aggregate)
-        if found is None:
-            raise self._unreadable(node)
-        left, comparison, right = found
-        return self._compared(left, comparison.negated if negate else comparison, right)
+    def read_number(self, text: str, called: str) -> Threshold:
+        """Return what the text of a number says, such as ``200`` or ``usual[shop]``.
+
+        Args:
+            text: as written.
+            called: what it is, for errors.
+
+        Raises:
+            SqlProblem: it is neither a number nor a public table's value (the offset says nothing).
+        """
+        with depth_limited():
+            return self.threshold_of(expression_of(text, called), called)
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
-        hint = f"compare {self._supported} with a number or table[field]"
-        if isinstance(node, exp.In):
-            hint = "write COUNT(*) = 3 OR COUNT(*) = 4"
-        elif isinstance(node, exp.Is):
-            hint = "write COUNT(field) = 0 for groups without a value"
-        named_too = ", not CASE" if isinstance(node, exp.Case) else ""
-        return SqlProblem(
-            "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT" + named_too,
-            hint,
-            node,
-        )
+        hint = self._instead(node, f"compare {AGGREGATES} with a number or table[field]")
+        message = "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT"
+        if isinstance(node, exp.Case):
+            message += ", not CASE"
+        return SqlProblem(message, hint, node)
 
-    @property
-    def _supported(self) -> str:
-        return AGGREGATES.format(unit=self.feed.unit)
-
-    def _between(self, node: exp.Between, *, negate: bool) -> Tree[Asked]:
-        extra = first_extra(node, "this", "low", "high")
-        if extra is not None:
-            message = f"BETWEEN {extra[0].upper()} is not supported"
-            raise SqlProblem(message, "write the lower bound first", node)
-        parts = [
-            self._asked(unwrapped(node.this), comparison, unwrapped(node.args[end]))
-            for comparison, end in ((Comparison.GE, "low"), (Comparison.LE, "high"))
-        ]
-        parts = [part.negated for part in parts] if negate else parts
-        return self._joined(parts, conjunction=not negate)
-
-    def _compared(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Tree[Asked]:
-        parts = [self._asked(left, end, right) for end in _ENDS.get(comparison, (comparison,))]
-        return self._joined(parts, conjunction=comparison is not Comparison.NE)
-
-    def _joined(self, parts: list[Asked], *, conjunction: bool) -> Tree[Asked]:
-        """Return comparisons under one connective; of several, those that say something."""
-        kept = [part for part in parts if not self._says_nothing(part)] or parts
-        return Tree.joined(map(Tree, kept), conjunction=conjunction)
+    def _instead(self, node: exp.Expr, otherwise: str) -> str:
+        """Return what to write instead of a node."""
+        return _INSTEAD.get(type(node), otherwise).format(unit=self.feed.unit)
 
     def _asked(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Asked:
         """Return one comparison, what is added up on both sides brought to the left."""
-        if not is_linear(left, right):
+        summed = isinstance(left, _ARITHMETIC) and _has_aggregate(left)
+        if not summed and not _has_aggregate(right):
             return Asked(self.measure_of(left), comparison, self.threshold_of(right))
-        whole = linear_of(left, self.measure_of)
-        if isinstance(right, exp.Bracket) and not whole.number:
+        whole, number = linear_of(left, self.measure_of), None
+        if isinstance(right, exp.Bracket) and not whole.get(None):
             threshold = self.threshold_of(right)
         else:
-            whole = whole.plus(linear_of(right, self.measure_of), -1)
-            threshold = Threshold(start(right), number=-whole.number)
-        measure, sign = self._summed(whole, left, turned=threshold.number is not None)
-        self.sums.append(measure)
-        if sign > 0 or threshold.number is None:
-            return Asked(measure, comparison, threshold)
-        threshold = Threshold(threshold.offset, number=-threshold.number)
-        return Asked(measure, comparison.flipped, threshold)
-
-    def _summed(self, whole: Linear, node: exp.Expr, *, turned: bool) -> tuple[Measure, int]:
-        return linear_measure(
-            whole,
-            where=self.where,
-            feed=self.feed,
-            group=self.group,
-            offset=start(node),
-            turned=self.sums if turned else None,
-        )
-
-    def _says_nothing(self, asked: Asked) -> bool:
-        """Tell whether it, or its negation, only asks for values within the aggregate's range."""
-        least, most = asked.measure.span
-        end = least if asked.comparison in {Comparison.GE, Comparison.LT} else most
-        number = asked.threshold.number
-        if end is None or number is None:
-            return False
-        return number == end * asked.measure.unit
+            whole = added(whole, linear_of(right, self.measure_of), -1)
+            number = -whole.pop(None, Fraction(0))
+            threshold = Threshold(start(right), number=number)
+        measure, sign = self.sums.measure_of(whole, start(left), turns=number is not None)
+        if sign < 0 and number is not None:
+            comparison, threshold = comparison.flipped, replace(threshold, number=-number)
+        return Asked(measure, comparison, threshold)
 
     def measure_of(self, node: exp.Expr) -> Measure:
         """Return what an aggregate computes.
@@ -224,73 +171,64 @@ class HavingReader:
         """
         call, where, suffix = node, None, ""
         if isinstance(node, exp.Filter):
-            call, clause = unwrapped(node.this), node.args.get("expression")
-            if first_extra(node, "this", "expression") is not None or clause is None:
-                raise SqlProblem("FILTER takes a condition", "write FILTER (WHERE ...)", node)
-            reader = WhereReader(self.feed.fields, self.timezone, self.notes)
-            where = reader.read(clause.this)
-            suffix = f" FILTER({clause.sql(comments=False).strip()})"
+            call, condition = node.this.unnest(), node.expression
+            where = self.filters.read(condition.this)
+            suffix = f" FILTER({condition.sql(comments=False).strip()})"
         measure = self._call(call)
         present, written = measure.field, call.find(exp.Column)
-        of_units = present == self.feed.unit
-        if present in self.present:
+        if present in required_fields(self.feed).union(self.group):  # no counted event lacks it
             present = None
+        counted = "*" if present is None or written is None else written.sql(comments=False)
         return replace(
             measure,
             field=present if measure.function is Function.COUNT else measure.field,
             present=present,
             where=where,
-            filter="" if where is None else where.describe(),
             text=node.sql(comments=False),
-            written="*" if present is None or written is None else written.sql(comments=False),
-            suffix=suffix,
+            counted_text=f"COUNT({counted}){suffix}",
             offset=start(node),
-            of_units=of_units,
+            of_units=measure.field == self.feed.unit,
         )
 
     def _call(self, node: exp.Expr) -> Measure:
         """Return what one aggregate computes, its filter left out."""
-        if isinstance(node, exp.Count) and first_extra(node, "this") is None:
-            counted = node.this
-            if isinstance(counted, exp.Star) and first_extra(counted) is None:
+        function, counted = _OF_A_FIELD.get(type(node)), node.this
+        plain = isinstance(node, exp.AggFunc) and not node.expressions
+        if plain and function is not None:
+            measure = self._of_values(counted, named(node)[:-2], function)
+            if isinstance(node, exp.Quantile):
+                return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
+            return measure
+        if plain and isinstance(node, exp.Count):
+            if isinstance(counted, exp.Star):
                 return Measure(Function.COUNT)
             if isinstance(counted, exp.Distinct) and len(counted.expressions) == 1:
                 return self._distinct(counted.expressions[0])
             if isinstance(counted, exp.Column):
                 name = column(counted, self.feed.fields, "COUNT takes").name
                 return Measure(Function.COUNT, field=name)
-        function = _OF_A_FIELD.get(type(node))
-        plain = first_extra(node, "this", "quantile") is None
-        if isinstance(node, exp.Func) and function is not None and plain:
-            measure = self._of_values(node.this, node.sql_name(), function)
-            if isinstance(node, exp.Quantile):
-                return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
-            return measure
-        hint = _INSTEAD.get(type(node), f"write {AGGREGATES}").format(unit=self.feed.unit)
-        if is_aggregate(node):
-            inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
-            called = named(node.this if isinstance(node, exp.WithinGroup) else node)
-            raise SqlProblem(f"{called} is not supported{inner}", hint, node)
-        raise self._no_aggregate(node, hint)
+        raise self._no_aggregate(node)
 
-    def _no_aggregate(self, node: exp.Expr, hint: str) -> SqlProblem:
+    def _no_aggregate(self, node: exp.Expr) -> SqlProblem:
+        hint = self._instead(node, f"write {AGGREGATES}")
+        if isinstance(node, AGGREGATE):
+            called = named(node.this if isinstance(node, exp.WithinGroup) else node)
+            known = isinstance(node, (exp.Count, *_OF_A_FIELD))
+            message = f"{called} is not supported{' in this form' if known else ''}"
+            return SqlProblem(message, hint, node)
         what = named(node)
         if isinstance(node, exp.Column):
             what = f"the field `{node.name}`"
             if node.name in self.feed.fields:
                 hint = f"write conditions on events into WHERE; here, {hint}"
-        message = f"HAVING needs an aggregate instead of {what}"
-        return SqlProblem(message, hint, node)
+        return SqlProblem(f"HAVING needs an aggregate instead of {what}", hint, node)
 
     def _distinct(self, node: exp.Expr) -> Measure:
         unit = self.feed.unit
-        if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name == unit:
-            return Measure(Function.DISTINCT)
-        raise SqlProblem(
-            f"COUNT(DISTINCT) takes the privacy unit `{unit}` only",
-            f"write COUNT(DISTINCT {unit})",
-            node,
-        )
+        if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name != unit:
+            message = f"COUNT(DISTINCT) takes the privacy unit `{unit}` only"
+            raise SqlProblem(message, f"write COUNT(DISTINCT {unit})", node)
+        return Measure(Function.DISTINCT)
 
     def _of_values(self, node: exp.Expr, called: str, function: Function) -> Measure:
         """Return an aggregate of a number with clip and resolution."""
@@ -327,26 +265,34 @@ class HavingReader:
             return Threshold(offset, number=value)
         if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
             table, key = node.this, node.expressions[0]
-            plain = isinstance(table, exp.Column) and first_extra(table, "this") is None
-            if not plain or table.name not in self.tables:
-                name = table.name if plain else "this"
+            plain = isinstance(table, exp.Column) and not table.table
+            name = table.name if plain else table.sql(comments=False)
+            if name not in self.tables:
                 hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
                 raise SqlProblem(f"`{name}` is not a declared table", hint, node)
-            looked_up = column(key, self.feed.fields, f"{table.name}[...] takes")
-            if looked_up.name not in self.group:
-                hint = f"write {table.name}[{self.group[0]}]" if self.group else "write a number"
-                raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, key)
-            written = node.sql(comments=False)
-            return Threshold(offset, None, table.name, looked_up.name, written)
+            by = column(key, self.feed.fields, f"{name}[...] takes").name
+            if by not in self.group:
+                hint = f"write {name}[{self.group[0]}]" if self.group else "write a number"
+                raise SqlProblem(f"`{by}` is not in GROUP BY", hint, key)
+            return Threshold(offset, None, name, by, node.sql(comments=False))
         what = f"`{node.name}`" if isinstance(node, exp.Column) else named(node)
-        example = "capacity[room]"
-        if isinstance(node, exp.Column) and node.name in self.tables and self.group:
-            example = f"{node.name}[{self.group[0]}]"
         raise SqlProblem(
             f"{called} is {what} instead of a number or a table's value",
-            f"write a number, as 120, or a table's value, as {example}",
+            "write a number, as 120, or a table's value, as capacity[room]",
             node,
         )
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    return node.find(*AGGREGATE) is not None
+
+
+def _says_nothing(asked: Asked) -> bool:
+    """Tell whether it, or its negation, only asks for values within the aggregate's range."""
+    least, most = asked.measure.span
+    end = least if asked.comparison in {Comparison.GE, Comparison.LT} else most
+    number = asked.threshold.number
+    return end is not None and number is not None and number == end * asked.measure.unit
 
 
 def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:

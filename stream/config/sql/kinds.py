@@ -15,7 +15,7 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product
-from math import isfinite, nextafter
+from math import isfinite, nextafter, prod
 from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,12 +32,16 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.model.filters import FieldValue, Where
 
+    _Test = Compare | IsIn | IsNull
+
 __all__ = ["MOST_KINDS", "span_of_terms"]
 
-MOST_KINDS: Final = 1 << 14
+MOST_KINDS: Final = 1 << 16
 """Most kinds of events that are looked at."""
 
 _INT64: Final = 1 << 63
+_TRUE: Final = 1.0
+_UNKNOWN: Final = 0.5
 
 
 def span_of_terms(
@@ -57,53 +61,45 @@ def span_of_terms(
     Raises:
         ValueError: there are more than ``MOST_KINDS`` kinds of events to look at.
     """
-    filters = [term.where for term in terms if term.where is not None]
-    filters += [] if where is None else [where]
-    tests = {leaf for node in filters for leaf in _leaves(node)}
+    tests: defaultdict[str, set[_Test]] = defaultdict(set)
+    for leaf in _leaves(where, *(term.where for term in terms)):
+        tests[leaf.field].add(leaf)
     summed = {term.field: term for term in terms if term.kind is Weight.SUM}
-    names = {name for leaf in tests for name in leaf.fields}
-    names |= {term.field for term in terms if term.field is not None}
-    group, known, kinds = set(group), {feed.time, feed.unit, feed.id, *group}, 1
+    group, known = set(group), {feed.time, feed.unit, feed.id, *group}
     choices = []
-    for name in sorted(names):
-        own = [leaf for leaf in tests if name in leaf.fields]
-        values = _values(name, own, feed, grouped=name in group)
+    for name in sorted(tests.keys() | {term.field for term in terms if term.field is not None}):
+        values = _values(name, tests[name], feed, grouped=name in group)
         values += [] if name in known else [None]
-        classes = _classes(values, own, summed.get(name))
-        kinds *= len(classes)
-        choices.append([(name, value) for each in classes for value in each])
-    if kinds > MOST_KINDS:
+        kept = _kept(values, tests[name], summed.get(name))
+        choices.append([(name, value) for value in kept])
+    if prod(map(len, choices)) > MOST_KINDS:
         raise ValueError(f"its filters make more than {MOST_KINDS:,} kinds of events")
     weights = (_weight(terms, where, dict(event)) for event in product(*choices))
     found = [weight for weight in weights if weight is not None]
     return (min(found), max(found)) if found else None
 
 
-def _leaves(node: Where) -> Iterator[Where]:
-    """Yield the comparisons of a filter."""
-    match node:
-        case Not():
-            yield from _leaves(node.part)
-        case And() | Or():
-            for part in node.parts:
-                yield from _leaves(part)
-        case _:
-            yield node
+def _leaves(*nodes: Where | None) -> Iterator[_Test]:
+    """Yield the comparisons of filters."""
+    for node in nodes:
+        match node:
+            case Not():
+                yield from _leaves(node.part)
+            case And() | Or():
+                yield from _leaves(*node.parts)
+            case Compare() | IsIn() | IsNull():
+                yield node
 
 
 def _values(
-    name: str, tests: Iterable[Where], feed: Feed, *, grouped: bool
+    name: str, tests: Iterable[_Test], feed: Feed, *, grouped: bool
 ) -> list[FieldValue | None]:
     """Return values of a field, the ends of every class among them."""
     field = feed.fields[name]
     if grouped:
         return list(typed(field.domain or (), field.type))
-    marks: set[FieldValue] = set()
-    for test in tests:
-        if isinstance(test, Compare):
-            marks.add(test.value)
-        elif isinstance(test, IsIn):
-            marks.update(test.values)
+    marks = [test.value for test in tests if isinstance(test, Compare)]
+    marks += [value for test in tests if isinstance(test, IsIn) for value in test.values]
     match field.type:
         case FieldType.BOOLEAN:
             return [False, True]
@@ -120,30 +116,29 @@ def _values(
             return [math.nan, *(nextafter(at, to) for at in found for to in (*bounds, at))]
 
 
-def _classes(
-    values: Iterable[FieldValue | None], tests: Sequence[Where], summed: Term | None
-) -> list[list[FieldValue | None]]:
-    """Return values that stand for all of a field: of one outcome of all tests, one or two.
+def _kept(
+    values: Iterable[FieldValue | None], tests: Iterable[_Test], summed: Term | None
+) -> list[FieldValue | None]:
+    """Return values that stand for all of a field: one or two for every outcome of all tests.
 
     What a field adds is linear in its granules, so that the least and the most are enough.
     """
-    found: defaultdict[tuple[object, ...], list[FieldValue | None]] = defaultdict(list)
+    classes: defaultdict[tuple[object, ...], list[FieldValue | None]] = defaultdict(list)
     for value in values:
-        outcomes = (_outcome(test, {name: value}) for test in tests for name in test.fields)
-        found[*outcomes, _present(value)].append(value)
-    if summed is None:
-        return [each[:1] for each in found.values()]
-    return [
-        [end(each, key=lambda value: _granules(value, summed)) for end in (min, max)]
-        if _present(each[0])
-        else each[:1]
-        for each in found.values()
-    ]
+        outcomes = (_outcome(test, {test.field: value}) for test in tests)
+        classes[*outcomes, _present(value)].append(value)
+    kept: list[FieldValue | None] = []
+    for (*_, present), each in classes.items():
+        if present and summed is not None:
+            kept += (end(each, key=lambda value: _granules(value, summed)) for end in (min, max))
+        else:
+            kept.append(each[0])
+    return kept
 
 
 def _present(value: FieldValue | None) -> bool:
     """Tell whether a field is there, and finite."""
-    return value is not None and not (isinstance(value, float) and not isfinite(value))
+    return value is not None and (isinstance(value, str) or isfinite(value))
 
 
 def _granules(value: Any, summed: Term) -> int:
@@ -164,31 +159,29 @@ def _weight(
     terms: Sequence[Term], where: Where | None, event: Mapping[Any, FieldValue | None]
 ) -> int | None:
     """Return what an event weighs; ``None`` where it does not count."""
-    if where is not None and not _outcome(where, event):
+    if _outcome(where, event) < _TRUE:
         return None
     weights = [
         term.factor * (_granules(event[term.field], term) if term.kind is Weight.SUM else 1)
         for term in terms
-        if (term.where is None or _outcome(term.where, event))
+        if _outcome(term.where, event) == _TRUE
         and (term.field is None or _present(event[term.field]))
     ]
     return sum(weights) if weights else None
 
 
-def _outcome(node: Where, event: Mapping[Any, FieldValue | None]) -> bool | None:
-    """Return the outcome of a filter by Kleene's logic, ``None`` where it is unknown."""
+def _outcome(node: Where | None, event: Mapping[Any, FieldValue | None]) -> float:
+    """Return the outcome of a filter by Kleene's logic: 1 where it is true, 0.5 where unknown."""
     match node:
         case Not():
-            inner = _outcome(node.part, event)
-            return None if inner is None else not inner
+            return _TRUE - _outcome(node.part, event)
         case And() | Or():
-            ends = isinstance(node, Or)  # this outcome of one part is that of the whole
-            found = [_outcome(part, event) for part in node.parts]
-            return ends if ends in found else None if None in found else not ends
-        case IsNull():
-            return event[node.field] is None
+            end = min if isinstance(node, And) else max
+            return end(_outcome(part, event) for part in node.parts)
+        case None | IsNull():
+            return node is None or event[node.field] is None
         case Compare() | IsIn() if event[node.field] is None:
-            return None
+            return _UNKNOWN
         case IsIn():
             return event[node.field] in node.values
         case Compare():

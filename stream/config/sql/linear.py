@@ -11,8 +11,7 @@ it elsewhere, as of its usual value, is said of what was written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field as member
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Final
@@ -23,175 +22,164 @@ from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
 from stream.config.sql.kinds import span_of_terms
-from stream.config.sql.nodes import SqlProblem, has_aggregate, numeric, unwrapped
+from stream.config.sql.nodes import SqlProblem, numeric
 from stream.model.alarm import Term
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from stream.model.feeds import Feed
     from stream.model.filters import Where
 
-__all__ = ["Linear", "is_linear", "linear_measure", "linear_of"]
+    Linear = Mapping[Measure | None, Fraction]
 
-_ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg)
+__all__ = ["Sums", "added", "linear_of"]
+
 _ADDED_UP: Final = {Function.COUNT: Weight.COUNT, Function.SUM: Weight.SUM}
 _LONGEST_BITS: Final = 8192
 _RATE: Final = "write COUNT(*) FILTER (WHERE ...) > 0.2 * COUNT(*)"
+_ZERO: Final = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """Multiples of aggregates, and a number, added up.
-
-    Args:
-        factors: per aggregate its coefficient, some perhaps 0.
-        number: the rest.
-    """
-
-    factors: dict[Measure, Fraction] = member(default_factory=dict)
-    number: Fraction = Fraction(0)
-
-    def plus(self, other: Linear, times: Fraction | int = 1) -> Linear:
-        """Return it with a multiple of another one added."""
-        factors = dict(self.factors)
-        for measure, factor in other.factors.items():
-            factors[measure] = factors.get(measure, Fraction(0)) + times * factor
-        return Linear(factors, self.number + times * other.number)
+def added(one: Linear, other: Linear, times: Fraction | int = 1) -> dict[Measure | None, Fraction]:
+    """Return a sum with a multiple of another one added."""
+    return {key: one.get(key, _ZERO) + times * other.get(key, _ZERO) for key in {**one, **other}}
 
 
-def is_linear(*sides: exp.Expr) -> bool:
-    """Tell whether a comparison has aggregates on both sides, or arithmetic around one."""
-    summed = [side for side in sides if has_aggregate(side)]
-    return len(summed) > 1 or any(isinstance(side, _ARITHMETIC) for side in summed)
-
-
-def linear_of(node: exp.Expr, read: Callable[[exp.Expr], Measure]) -> Linear:
+def linear_of(
+    node: exp.Expr, read: Callable[[exp.Expr], Measure]
+) -> dict[Measure | None, Fraction]:
     """Return what arithmetic over aggregates adds up.
 
     Args:
         node: one side of a comparison.
         read: returns what one aggregate computes.
 
+    Returns:
+        Per aggregate its coefficient, some perhaps 0; under ``None``, the number beside them.
+
     Raises:
-        SqlProblem: it is not linear, or about aggregates that do not add up event by event.
+        SqlProblem: it is not linear.
     """
-    node = unwrapped(node)
+    node = node.unnest()
     value = numeric(node)
     if value is not None:
-        return Linear(number=value)
-    match node:
-        case exp.Neg():
-            return Linear().plus(linear_of(node.this, read), -1)
-        case exp.Add() | exp.Sub():
-            times = -1 if isinstance(node, exp.Sub) else 1
-            return linear_of(node.this, read).plus(linear_of(node.expression, read), times)
-        case exp.Mul():
-            sides = [linear_of(side, read) for side in (node.this, node.expression)]
-            sides.sort(key=lambda side: bool(side.factors))
-            if sides[0].factors:
-                message = "HAVING cannot multiply two aggregates"
-                raise SqlProblem(message, _RATE, node)
-            return _checked(Linear().plus(sides[1], sides[0].number), node)
-        case exp.Div():
-            below = linear_of(node.expression, read)
-            if below.factors or not below.number:
-                what = "an aggregate, which may be 0" if below.factors else "0"
-                message = f"HAVING cannot divide by {what}"
-                hint = f"{_RATE}, with this divisor on the right-hand side"
-                hint = hint if below.factors else "write another divisor"
-                raise SqlProblem(message, hint, node.expression)
-            return _checked(Linear().plus(linear_of(node.this, read), 1 / below.number), node)
-        case exp.Bracket():
-            message = "a table's value has to be alone on its side of a comparison"
-            hint = "write COUNT(*) - 0.2 * COUNT(field) > table[field], with constants in the table"
-            raise SqlProblem(message, hint, node)
-    measure = read(node)
-    if measure.function not in _ADDED_UP:
-        raise SqlProblem(
-            f"{measure.function.value} cannot be added or multiplied, only COUNT and SUM",
-            "compare it with a number, and use AND and OR",
-            node,
-        )
-    return Linear({measure: Fraction(1)})
-
-
-def linear_measure(
-    linear: Linear,
-    *,
-    where: Where | None,
-    feed: Feed,
-    group: Collection[str],
-    offset: int,
-    turned: Collection[Measure] | None,
-) -> tuple[Measure, int]:
-    """Return the aggregate that some arithmetic computes, its number left out, and a sign.
-
-    Terms with filters come first.
-
-    Args:
-        linear: the arithmetic.
-        where: the row filter.
-        feed: whose events it reads.
-        group: fields of GROUP BY.
-        offset: where it stands.
-        turned: sums that were read before: the negative of one of them is given as that one, and
-            that of an aggregate as that aggregate, so that all writings of a comparison with a
-            number share one. ``None`` where the sign stays.
-
-    Returns:
-        The aggregate, or the plain one that it is, and -1 where it is the negative of what was
-        written, else 1.
-
-    Raises:
-        SqlProblem: nothing is left of it, coefficients are beyond 62 bits, or its filters are too
-            many.
-    """
-    parts = sorted(
-        ((measure, factor) for measure, factor in linear.factors.items() if factor),
-        key=lambda part: (not part[0].filter, part[0].text),
-    )
-    if not parts:
-        message = "these aggregates cancel out, so the result is constant"
-        raise SqlProblem(message, "check the coefficients", offset)
-    before = {(known.terms, known.unit): known for known in turned or ()}
-    negative = [(measure, -factor) for measure, factor in parts]
-    for tried, sign in ((parts, 1), (negative, -1)):
-        if (known := before.get(_counted(tried))) is not None:
-            return known, sign
-    sign = 1
-    if turned is not None and len(parts) == 1 and parts[0][1] < 0:
-        parts, sign = negative, -1
-    if len(parts) == 1 and parts[0][1] == 1:
-        return parts[0][0], sign
-    terms, unit = _counted(parts)
-    if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
-        message = "the weight of an event in this sum needs more than 62 bits"
-        raise SqlProblem(message, "write coefficients with fewer digits", offset)
-    try:
-        span = span_of_terms(terms, where, feed, group)
-    except ValueError as error:
-        message = f"the range of this sum cannot be computed: {error}"
-        raise SqlProblem(message, "write simpler filters", offset) from None
-    if span is None or span == (0, 0):
-        message = "no event can add to this sum"
-        raise SqlProblem(message, "check its filters against WHERE", offset)
-    text = " + ".join(_written(measure, factor) for measure, factor in parts).replace("+ -", "- ")
-    return Measure(Function.LINEAR, *span, text=text, offset=offset, terms=terms, unit=unit), sign
-
-
-def _checked(linear: Linear, node: exp.Expr) -> Linear:
-    """Return it, if its numbers have not grown beyond all use.
-
-    Raises:
-        SqlProblem: they have.
-    """
-    for value in (linear.number, *linear.factors.values()):
+        return {None: value}
+    if isinstance(node, exp.Bracket):
+        message = "a table's value has to be alone on its side of a comparison"
+        hint = "write COUNT(*) - 0.2 * COUNT(field) > table[field], with constants in the table"
+        raise SqlProblem(message, hint, node)
+    if isinstance(node, exp.Neg):
+        return added({}, linear_of(node.this, read), -1)
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        return {read(node): Fraction(1)}
+    left, right = linear_of(node.this, read), linear_of(node.expression, read)
+    if isinstance(node, exp.Add | exp.Sub):
+        return added(left, right, -1 if isinstance(node, exp.Sub) else 1)
+    if isinstance(node, exp.Mul) and left.keys() == {None}:
+        left, right = right, left
+    product = added({}, left, _factor(right, node))
+    for value in product.values():
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
             message = "a coefficient needs more than 62 bits"
             raise SqlProblem(message, "write a smaller number", node)
-    return linear
+    return product
+
+
+def _factor(right: Linear, node: exp.Mul | exp.Div) -> Fraction:
+    """Return what a product or quotient multiplies by."""
+    factor, plain = right.get(None, _ZERO), right.keys() == {None}
+    if isinstance(node, exp.Mul):
+        if not plain:
+            raise SqlProblem("HAVING cannot multiply two aggregates", _RATE, node)
+        return factor
+    if plain and factor:
+        return 1 / factor
+    what, hint = "0", "write another divisor"
+    if not plain:
+        what = "an aggregate, which may be 0"
+        hint = f"{_RATE}, with this divisor on the right-hand side"
+    raise SqlProblem(f"HAVING cannot divide by {what}", hint, node.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums of aggregates in one condition: each keeps the sign that it was first written with.
+
+    Args:
+        feed: whose events they read.
+        group: fields of GROUP BY.
+        where: the row filter: what an event can add to a sum follows from it.
+    """
+
+    feed: Feed
+    group: tuple[str, ...]
+    where: Where | None
+    _known: dict[tuple[tuple[Term, ...], Fraction], tuple[Measure, int]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def measure_of(self, linear: Linear, offset: int, *, turns: bool) -> tuple[Measure, int]:
+        """Return the aggregate that some arithmetic computes, its number left out, and a sign.
+
+        Terms with filters come first.
+
+        Args:
+            linear: the arithmetic.
+            offset: where it stands.
+            turns: whether the negative of a sum that was read before is given as that one, and
+                that of an aggregate as that aggregate, so that all writings of a comparison with
+                a number share one.
+
+        Returns:
+            The aggregate, or the plain one that it is, and -1 where it is the negative of what
+            was written, else 1.
+
+        Raises:
+            SqlProblem: nothing is left of it, it is about aggregates that do not add up event by
+                event, coefficients are beyond 62 bits, or its filters are too many.
+        """
+        for measure in filter(None, linear):
+            if measure.function not in _ADDED_UP:
+                raise SqlProblem(
+                    f"{measure.function.value} cannot be added or multiplied, only COUNT and SUM",
+                    "compare it with a number, and use AND and OR",
+                    measure.offset,
+                )
+        parts = sorted(
+            ((measure, factor) for measure, factor in linear.items() if measure and factor),
+            key=lambda part: (part[0].where is None, part[0].text),
+        )
+        if not parts:
+            message = "these aggregates cancel out, so the result is constant"
+            raise SqlProblem(message, "check the coefficients", offset)
+        sign = 1
+        if turns and len(parts) == 1 and parts[0][1] < 0:
+            sign, parts = -1, [(parts[0][0], -parts[0][1])]
+        if len(parts) == 1 and parts[0][1] == 1:
+            return parts[0][0], sign
+        terms, unit = _counted(parts)
+        if turns and (terms, unit) in self._known:
+            known, turned = self._known[terms, unit]
+            return known, sign * turned
+        if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
+            message = "the weight of an event in this sum needs more than 62 bits"
+            raise SqlProblem(message, "write coefficients with fewer digits", offset)
+        try:
+            span = span_of_terms(terms, self.where, self.feed, self.group)
+        except ValueError as error:
+            message = f"the range of this sum cannot be computed: {error}"
+            raise SqlProblem(message, "write simpler filters", offset) from None
+        if span is None or span == (0, 0):
+            message = "no event can add to this sum"
+            raise SqlProblem(message, "check its filters against WHERE", offset)
+        text = " + ".join(_written(*part) for part in parts).replace("+ -", "- ")
+        made = Measure(Function.LINEAR, *span, text=text, offset=offset, terms=terms, unit=unit)
+        self._known[terms, unit] = made, 1
+        negative = tuple(replace(term, factor=-term.factor) for term in terms)
+        self._known.setdefault((negative, unit), (made, -1))
+        return made, sign
 
 
 def _counted(parts: Sequence[tuple[Measure, Fraction]]) -> tuple[tuple[Term, ...], Fraction]:
@@ -200,16 +188,12 @@ def _counted(parts: Sequence[tuple[Measure, Fraction]]) -> tuple[tuple[Term, ...
     step = Fraction(
         gcd(*(share.numerator for share in shares)), lcm(*(share.denominator for share in shares))
     )
-    terms = (
-        _term(measure, int(share / step)) for (measure, _), share in zip(parts, shares, strict=True)
-    )
+    terms = []
+    for (of, _), share in zip(parts, shares, strict=True):
+        kind = _ADDED_UP[of.function]
+        resolution = of.unit if kind is Weight.SUM else None
+        terms.append(Term(int(share / step), kind, of.field, of.lo, of.hi, resolution, of.where))
     return tuple(terms), step
-
-
-def _term(of: Measure, factor: int) -> Term:
-    kind = _ADDED_UP[of.function]
-    resolution = of.unit if kind is Weight.SUM else None
-    return Term(factor, kind, of.field, of.lo, of.hi, resolution, of.where)
 
 
 def _written(measure: Measure, factor: Fraction) -> str:

@@ -6,6 +6,7 @@ and columns of the YAML file.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -16,28 +17,28 @@ from stream.config.scalars import closest
 from stream.model.numbers import LONGEST_NUMBER, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from fractions import Fraction
 
     from stream.model.feeds import Field
 
 __all__ = [
-    "COMPARISONS",
+    "AGGREGATE",
     "SqlProblem",
     "column",
-    "first_extra",
-    "has_aggregate",
-    "is_aggregate",
+    "comparisons",
+    "depth_limited",
     "is_word",
     "named",
     "numeric",
     "operands",
-    "sides",
     "start",
-    "unwrapped",
 ]
 
-COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
+AGGREGATE: Final = (exp.AggFunc, exp.Filter, exp.WithinGroup)
+"""What computes an aggregate, filter included."""
+
+_COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.EQ: Comparison.EQ,
     exp.NEQ: Comparison.NE,
     exp.LT: Comparison.LT,
@@ -45,10 +46,6 @@ COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
 }
-"""Comparisons as sqlglot reads them."""
-
-# Set by sqlglot itself on every COUNT; says nothing about the query.
-_INTERNAL = frozenset({"big_int"})
 _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
     exp.Boolean: "TRUE or FALSE",
     exp.Bracket: "a table's value",
@@ -61,6 +58,7 @@ _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
     exp.NullSafeNEQ: "IS DISTINCT FROM",
     exp.Parameter: "a parameter",
     exp.Placeholder: "a parameter",
+    exp.Select: "a subquery",
     exp.SimilarTo: "SIMILAR TO",
     exp.Star: "*",
     exp.Subquery: "a subquery",
@@ -96,57 +94,46 @@ def start(node: exp.Expr) -> int:
     return 0
 
 
-def unwrapped(node: exp.Expr) -> exp.Expr:
-    """Return what stands inside any parentheses."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
+@contextmanager
+def depth_limited() -> Iterator[None]:
+    """Refuse SQL that is nested more deeply than Python's stack.
+
+    Raises:
+        SqlProblem: it is.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise SqlProblem("the SQL is nested too deeply", "use fewer parentheses", 0) from None
 
 
-def first_extra(node: exp.Expr, *allowed: str) -> tuple[str, exp.Expr | None] | None:
-    """Return the first part of a node beyond the allowed ones: its name and its expression."""
-    for name, value in node.args.items():
-        if not value or name in allowed or name in _INTERNAL:
-            continue
-        part = value[0] if isinstance(value, list) else value
-        return name, part if isinstance(part, exp.Expr) else None
-    return None
-
-
-def sides(
-    node: exp.Expr, goes_left: Callable[[exp.Expr], bool]
-) -> tuple[exp.Expr, Comparison, exp.Expr] | None:
-    """Return what is compared with what, and how; ``None`` where a node is no comparison.
+def comparisons(
+    node: exp.Expr, goes_left: Callable[[exp.Expr], object]
+) -> list[tuple[exp.Expr, Comparison, exp.Expr]]:
+    """Return what is compared with what, and how: two of BETWEEN, none where there is nothing.
 
     Args:
         node: the comparison.
         goes_left: what is turned to the left.
     """
-    comparison = COMPARISONS.get(type(node))
-    if comparison is None:
-        return None
-    left, right = unwrapped(node.this), unwrapped(node.expression)
-    if goes_left(right) and not goes_left(left):
-        return right, comparison.flipped, left
-    return left, comparison, right
-
-
-def operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """Return the operands of a chain of one connective, left to right, without recursion.
-
-    Args:
-        node: the outermost one.
-        kind: the connective.
-    """
-    found: list[exp.Expr] = []
-    stack = [node]
-    while stack:
-        part = unwrapped(stack.pop())
-        if isinstance(part, kind):
-            stack += [part.expression, part.this]
-        else:
-            found.append(part)
+    ends: dict[Comparison, exp.Expr] = {}
+    if isinstance(node, exp.Between):
+        ends = {Comparison.GE: node.args["low"], Comparison.LE: node.args["high"]}
+    elif type(node) in _COMPARISONS:
+        ends = {_COMPARISONS[type(node)]: node.expression}
+    found = []
+    for comparison, other in ends.items():
+        left, right = node.this.unnest(), other.unnest()
+        turned = goes_left(right) and not goes_left(left)
+        found.append((right, comparison.flipped, left) if turned else (left, comparison, right))
     return found
+
+
+def operands(node: exp.Expr) -> list[exp.Expr]:
+    """Return the operands of a chain of one connective, left to right, without recursion."""
+    kept = (type(node), exp.Paren)
+    parts = node.walk(bfs=False, prune=lambda part: not isinstance(part, kept))
+    return [part for part in parts if not isinstance(part, kept)]
 
 
 def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
@@ -168,7 +155,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
             node,
         )
     name = node.this.name
-    if node.args.get("table") is not None:
+    if node.table:
         if node.sql() in fields:
             hint = f'quote a name with dots: "{node.sql()}"'
         else:
@@ -179,25 +166,9 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     return fields[name]
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Tell whether a node computes an aggregate, filter included."""
-    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
-
-
 def is_word(node: exp.Expr, word: str) -> bool:
     """Tell whether a node is a word that stands for what a key says, such as REFERENCE."""
-    return (
-        isinstance(node, exp.Column)
-        and isinstance(node.this, exp.Identifier)
-        and first_extra(node, "this") is None
-        and not node.this.args.get("quoted")
-        and node.name.upper() == word
-    )
-
-
-def has_aggregate(node: exp.Expr) -> bool:
-    """Tell whether there is an aggregate anywhere in a node."""
-    return any(is_aggregate(part) for part in node.walk())
+    return isinstance(node, exp.Column) and node.sql(comments=False).upper() == word
 
 
 def numeric(node: exp.Expr) -> Fraction | None:
@@ -206,7 +177,7 @@ def numeric(node: exp.Expr) -> Fraction | None:
     Raises:
         SqlProblem: it is longer than any number that is read.
     """
-    node = unwrapped(node)
+    node = node.unnest()
     if isinstance(node, exp.Neg):
         value = numeric(node.this)
         return None if value is None else -value
@@ -222,12 +193,12 @@ def named(node: exp.Expr) -> str:
     """Return a short name of a construct for an error text."""
     if isinstance(node, exp.Literal):
         return "a string" if node.is_string else "a number"
-    if isinstance(node, exp.Anonymous):
-        return f"{node.name.upper()}()"
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
-        return f"{node.sql_name()}()"
+        name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql_name()
+        return f"{name}()"
     if isinstance(node, exp.Predicate):
-        empty = isinstance(node, exp.In) and first_extra(node, "this") is None
+        values = node.expressions or node.args.get("query")
+        empty = isinstance(node, exp.In) and not values
         return "IN without values" if empty else _PLAIN.get(type(node), "a comparison")
     if isinstance(node, exp.Binary | exp.Neg):
         return "an expression"

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,28 +26,22 @@ from stream.config.alarms.reduction import Tree
 from stream.config.scalars import closest
 from stream.config.sql.bands import band_of
 from stream.config.sql.having import HavingReader
-from stream.config.sql.nodes import (
-    SqlProblem,
-    column,
-    first_extra,
-    named,
-    numeric,
-    start,
-)
-from stream.config.sql.quantifiers import inner_of, quantifier_of
+from stream.config.sql.linear import Sums
+from stream.config.sql.nodes import SqlProblem, column, depth_limited, named, numeric, start
+from stream.config.sql.quantifiers import least_of
 from stream.config.sql.spans import check_steps, span_of
-from stream.config.sql.text import SHAPE, select_of
+from stream.config.sql.text import SHAPE, inner_of, select_of
 from stream.config.sql.where import WhereReader
-from stream.model.feeds import FieldType, required_fields
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from zoneinfo import ZoneInfo
 
     from stream.config.scalars import Duration
     from stream.config.sql.bands import BandAsked
     from stream.config.sql.comparisons import Asked, Measure
-    from stream.model.feeds import Feed
+    from stream.model.feeds import Feed, Field
     from stream.model.filters import Where
 
 __all__ = ["ParsedQuery", "SqlProblem", "parse_sql"]
@@ -61,21 +56,7 @@ _DECLARED = {
     FieldType.BOOLEAN: "write one alarm for each value, with WHERE {name} = TRUE",
 }
 _WINDOW_ENDS = frozenset({"window_start", "window_end", "window_time"})
-_CLAUSES = {
-    "distinct": "SELECT DISTINCT",
-    "joins": "JOIN",
-    "laterals": "LATERAL",
-    "order": "ORDER BY",
-    "sort": "SORT BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "with_": "WITH",
-    "qualify": "QUALIFY",
-    "windows": "WINDOW",
-    "locks": "FOR UPDATE",
-    "hint": "a hint",
-    "into": "INTO",
-}
+_ARGUMENTS = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +120,15 @@ def parse_sql(
     Raises:
         SqlProblem: it is not in the grammar, or contradicts the declarations.
     """
-    try:
+    with depth_limited():
         select = select_of(sql)
         inner = inner_of(select)
-        reader = _Reader(inner or select, feeds, tables, timezone)
-        return reader.read() if inner is None else reader.read_within(select)
-    except RecursionError:  # conditions nest as deeply as their parentheses
-        raise SqlProblem("the SQL is nested too deeply", "use fewer parentheses", 0) from None
+        if inner is None:
+            return _Reader(select, feeds, tables, timezone).read()
+        if not isinstance(inner.this, exp.Select):
+            message = "the parentheses do not contain one SELECT over a feed"
+            raise SqlProblem(message, "write FROM (SELECT ...)", inner)
+        return _Reader(inner.this, feeds, tables, timezone).read_within(select)
 
 
 @dataclass
@@ -156,136 +139,153 @@ class _Reader:
     feeds: Mapping[str, Feed]
     tables: Sequence[str]
     timezone: ZoneInfo
-    cumulative: bool = False
     notes: list[SqlProblem] = field(default_factory=list)
 
     def read(self) -> ParsedQuery:
         """Return the query."""
-        select, fields, notes = self.select, self.feed.fields, self.notes
-        allowed = ("expressions", "from_", "where", "group", "having")
-        extra = first_extra(select, *allowed)
-        if extra is not None:
-            name, node = extra
-            clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            raise SqlProblem(f"{clause} is not supported", SHAPE, node or select)
-        group, (step, size), window_offset = self._group()
-        self._check_selected(select, group)
-        where = select.args.get("where")
-        tree = None if where is None else WhereReader(fields, self.timezone, notes).read(where.this)
-        having = self._having()
-        present = required_fields(self.feed) | set(group)
-        reader = HavingReader(self.feed, group, present, self.tables, self.timezone, notes, tree)
-        band = band_of(having, reader)
+        feed, where = self.feed, self.select.args.get("where")
+        group, window = self._group()
+        step, size = self._window(window)
+        self._check_selected(self.select, group)
+        filters = WhereReader(feed.fields, self.timezone, self.notes)
+        tree = None if where is None else filters.read(where.this)
+        having = self.select.args.get("having")
+        if having is None:
+            raise SqlProblem("HAVING is missing: it is the condition", SHAPE, 0)
+        reader = HavingReader(feed, group, self.tables, filters, Sums(feed, group, tree))
+        band = band_of(having.this, reader)
         return ParsedQuery(
-            feed=self.feed,
+            feed=feed,
             group=group,
             size=size,
             step=step,
-            window_offset=window_offset,
+            window_offset=start(window),
             where=tree,
             where_offset=start(where.this) if where else 0,
-            having=reader.read(having) if band is None else Tree(),
-            having_offset=start(having),
-            reader=replace(reader, notes=[]),
-            notes=tuple(notes),
+            having=reader.read(having.this) if band is None else Tree(),
+            having_offset=start(having.this),
+            reader=reader,
+            notes=tuple(self.notes),
             band=band,
-            cumulative=self.cumulative,
+            cumulative=window.name.upper() == "CUMULATE",
         )
 
     def read_within(self, outer: exp.Select) -> ParsedQuery:
         """Return the query whose groups another one counts."""
+        where = outer.args.get("where")
+        if where is not None:
+            message = "the outer query cannot have WHERE"
+            raise SqlProblem(message, "write it into the inner query", where)
         parsed = self.read()
         if parsed.band:
             message = "a band cannot count groups"
             raise SqlProblem(message, "write the inner query only", parsed.band.offset)
-        found = quantifier_of(outer, self.select, parsed.group, self.feed)
-        self._check_selected(outer, found.outer)
-        return replace(parsed, group=found.outer, members=found.members, least=found.least)
+        group = self._outer_group(outer, parsed.group)
+        members = tuple(name for name in parsed.group if name not in group)
+        if not members:
+            raise SqlProblem(
+                "the outer query has the same groups as the inner one: there is nothing to count",
+                "write the inner query only, or group it by more fields",
+                0,
+            )
+        size = prod(len(self.feed.fields[name].domain or ()) for name in members)
+        least = least_of(outer, size, f"groups of {', '.join(members)}")
+        self._check_selected(outer, group)
+        return replace(parsed, group=group, members=members, least=least)
 
     @cached_property
     def feed(self) -> Feed:
         """What FROM names."""
-        feeds = self.feeds
         clause = self.select.args.get("from_")
         if clause is None:
             raise SqlProblem("FROM is missing", SHAPE, 0)
         table = clause.this
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-            message = f"FROM takes a feed, not {named(table)}"
-            raise SqlProblem(message, SHAPE, table)
-        extra = first_extra(table, "this")
-        if extra is not None and extra[0] in ("db", "catalog"):
-            full = ".".join(part.name for part in table.parts)
-            hint = f'quote it: "{full}"' if full in feeds else closest(full, feeds)
+            raise SqlProblem(f"FROM takes a feed, not {named(table)}", SHAPE, table)
+        full = ".".join(part.name for part in table.parts)
+        if table.db or full not in self.feeds:
+            hint = f'quote it: "{full}"' if full in self.feeds else closest(full, self.feeds)
             raise SqlProblem(f"`{full}` is not a feed", hint, table)
-        if extra is not None:
-            what = "an alias" if extra[0] == "alias" else extra[0].upper()
-            raise SqlProblem(
-                f"FROM takes one feed without {what}",
-                "write the name of the feed only",
-                extra[1] or 0,
-            )
-        name = table.this.name
-        if name not in feeds:
-            raise SqlProblem(f"`{name}` is not a feed", closest(name, feeds), table)
-        return feeds[name]
+        return self.feeds[full]
 
-    def _group(self) -> tuple[tuple[str, ...], tuple[Duration, Duration], int]:
-        clause = self.select.args.get("group")
-        hint = _WINDOWS.format(time=self.feed.time)
-        if clause is None:
-            raise SqlProblem("GROUP BY with a window is missing", hint, 0)
-        extra = first_extra(clause, "expressions")
-        if extra is not None:
-            message = f"GROUP BY {extra[0].upper()} is not supported"
-            raise SqlProblem(message, hint, clause)
-        fields: list[str] = []
-        windows: list[tuple[Duration, Duration]] = []
-        offset = 0
-        for node in clause.expressions:
-            if isinstance(node, exp.Anonymous):
-                if windows:
-                    raise SqlProblem("GROUP BY takes one window", "remove this one", node)
-                windows.append(self._window(node))
-                offset = start(node)
-                continue
-            self._check_grouped(node, hint)
-            grouping = column(node, self.feed.fields, "GROUP BY takes")
-            name = grouping.name
-            if grouping.domain is None:
-                message = f"GROUP BY {name} needs the public values of {name}"
-                hint = _DECLARED.get(grouping.type, "group by a string or an integer")
-                if name == self.feed.unit:
-                    message = f"GROUP BY {name} would make a group of every person"
+    @property
+    def _windows(self) -> str:
+        """The hint at the windows that there are."""
+        return _WINDOWS.format(time=self.feed.time)
+
+    def _group(self) -> tuple[tuple[str, ...], exp.Anonymous]:
+        """Return the group fields, and the window."""
+        nodes = _grouped_by(self.select, self._windows)
+        if not nodes:
+            raise SqlProblem("GROUP BY with a window is missing", self._windows, 0)
+        windows = [node for node in nodes if isinstance(node, exp.Anonymous)]
+        if len(windows) > 1:
+            raise SqlProblem("GROUP BY takes one window", "remove this one", windows[1])
+        fields = [node for node in nodes if not isinstance(node, exp.Anonymous)]
+        for node in fields:
+            if not isinstance(node, exp.Column):
+                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
+                hint = "write fields by their names, and one window: "
+                hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
+                raise SqlProblem(message, hint, node)
+        needed, names = ("GROUP BY needs the window function itself", self._windows), []
+        for node, by in self._fields(fields, "GROUP BY takes", needed):
+            if by.domain is None:
+                message = f"GROUP BY {by.name} needs the public values of {by.name}"
+                hint = _DECLARED.get(by.type, "group by a string or an integer")
+                if by.name == self.feed.unit:
+                    message = f"GROUP BY {by.name} would make a group of every person"
                     hint = "group by another field"
-                raise SqlProblem(message, hint.format(name=name), node)
-            if name in fields:
-                raise SqlProblem(f"`{name}` is grouped by twice", "remove one", node)
-            fields.append(name)
+                raise SqlProblem(message, hint.format(name=by.name), node)
+            names.append(by.name)
         if not windows:
-            raise SqlProblem("GROUP BY has no window", hint, clause)
-        return tuple(fields), windows[0], offset
+            raise SqlProblem("GROUP BY has no window", self._windows, nodes[0])
+        return tuple(names), windows[0]
 
-    def _check_grouped(self, node: exp.Expr, hint: str) -> None:
-        """Refuse what is no name, and the names that other systems give a window's ends."""
-        if not isinstance(node, exp.Column):
-            message = f"GROUP BY takes declared fields and a window, not {named(node)}"
-            hint = "write fields by their names, and one window: "
-            hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
-            raise SqlProblem(message, hint, node)
-        if node.name in _WINDOW_ENDS and node.name not in self.feed.fields:
-            raise SqlProblem("GROUP BY needs the window function itself", hint, node)
+    def _outer_group(self, outer: exp.Select, group: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the fields of the outer GROUP BY: some of the inner one."""
+        nodes, names = _grouped_by(outer, "write names of fields"), []
+        selected = {node.name for node in self.select.expressions if isinstance(node, exp.Column)}
+        twice = ("the window is in the inner query already", "remove this one")
+        for node, by in self._fields(nodes, "the outer GROUP BY takes", twice):
+            if by.name not in group or by.name not in selected:
+                where = "SELECT" if by.name in group else "GROUP BY"
+                message = f"`{by.name}` is not in the inner {where}"
+                raise SqlProblem(message, f"write {by.name} into the inner {where}, too", node)
+            names.append(by.name)
+        return tuple(names)
+
+    def _fields(
+        self, nodes: Sequence[exp.Expr], role: str, no_window: tuple[str, str]
+    ) -> Iterator[tuple[exp.Expr, Field]]:
+        """Yield columns and the declared fields that they name, each once.
+
+        Args:
+            nodes: the columns.
+            role: what they are for, as in ``GROUP BY takes``.
+            no_window: what is said of a window, or the names that other systems give its ends,
+                and what to write instead.
+        """
+        found: set[str] = set()
+        for node in nodes:
+            ends_window = node.name in _WINDOW_ENDS and node.name not in self.feed.fields
+            if isinstance(node, exp.Anonymous) or ends_window:
+                raise SqlProblem(*no_window, node)
+            field = column(node, self.feed.fields, role)
+            if field.name in found:
+                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", node)
+            found.add(field.name)
+            yield node, field
 
     def _window(self, node: exp.Anonymous) -> tuple[Duration, Duration]:
         """Return step and size."""
         name, arguments = node.name.upper(), node.expressions
-        hint = _WINDOWS.format(time=self.feed.time)
-        count = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3}.get(name)
-        if count is None:
-            raise SqlProblem(f"{name}() is not a window", hint, node)
-        if len(arguments) != count:
+        count = _ARGUMENTS.get(name)
+        if count != len(arguments):
             message = f"{name} takes {count} arguments, not {len(arguments)}"
-            raise SqlProblem(message, hint, node)
+            if count is None:
+                message = f"{name}() is not a window"
+            raise SqlProblem(message, self._windows, node)
         if column(arguments[0], self.feed.fields, f"{name} takes").name != self.feed.time:
             raise SqlProblem(
                 f"windows use the feed's time, `{self.feed.time}`",
@@ -296,7 +296,6 @@ class _Reader:
         step, size = spans[0], spans[-1]
         if name == "CUMULATE":
             check_steps(step, size, arguments[1])
-            self.cumulative = True
         if bool(step.days) != bool(size.days):
             raise SqlProblem(
                 "step and size mix days or weeks with shorter units",
@@ -319,7 +318,7 @@ class _Reader:
             if not group and numeric(node) == 1:
                 continue
             allowed = ", ".join(group) or "1"
-            if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
+            if isinstance(node, exp.Column):
                 name = column(node, self.feed.fields, "SELECT takes").name
                 if name in group:
                     continue
@@ -327,16 +326,17 @@ class _Reader:
             elif isinstance(node, exp.Alias):
                 message = "SELECT takes no alias"
             elif isinstance(node, exp.AggFunc):
-                message = (
-                    f"SELECT cannot have {named(node)}, because exact values are never published"
-                )
+                message = f"SELECT cannot have {named(node)}, because exact values"
+                message += " are never published"
             else:
                 message = f"SELECT takes group fields, not {named(node)}"
             raise SqlProblem(message, f"write SELECT {allowed}", node)
 
-    def _having(self) -> exp.Expr:
-        clause = self.select.args.get("having")
-        if clause is None:
-            raise SqlProblem("HAVING is missing: it is the condition", SHAPE, 0)
-        condition: exp.Expr = clause.this
-        return condition
+
+def _grouped_by(select: exp.Select, hint: str) -> list[exp.Expr]:
+    """Return what stands in GROUP BY."""
+    clause = select.args.get("group") or exp.Group()
+    if clause.args.get("all"):
+        raise SqlProblem("GROUP BY ALL is not supported", hint, clause)
+    nodes: list[exp.Expr] = clause.expressions
+    return nodes

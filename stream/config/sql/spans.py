@@ -15,8 +15,13 @@ __all__ = ["MOST_STEPS", "check_steps", "span_of"]
 MOST_STEPS: Final = 1_000
 """Most steps of one cumulative window: so often a sparse vector asks about a cell at most."""
 
-_FIXED_MS: Final = {"SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000}
-_DAYS: Final = {"DAY": 1, "WEEK": 7}
+_UNITS: Final = {
+    "SECOND": Duration(1_000),
+    "MINUTE": Duration(60_000),
+    "HOUR": Duration(3_600_000),
+    "DAY": Duration(DAY_MS, 1),
+    "WEEK": Duration(7 * DAY_MS, 7),
+}
 _LONGEST_DAYS: Final = 3660
 
 
@@ -63,16 +68,14 @@ def span_of(node: exp.Expr) -> Duration:
         raise SqlProblem(f"{named(node)} is not an INTERVAL", hint, node)
     amount, unit = node.this, node.args.get("unit")
     text = amount.name if isinstance(amount, exp.Literal) else ""
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-        raise SqlProblem("the INTERVAL is not a whole number of at least 1", hint, node)
     word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
-    if word in _FIXED_MS:
-        span = Duration(int(text) * _FIXED_MS[word])
-    elif word in _DAYS:
-        days = int(text) * _DAYS[word]
-        span = Duration(days * DAY_MS, days)
-    else:
-        raise SqlProblem("this unit of INTERVAL is not supported", hint, node)
+    message = "" if word in _UNITS else "this unit of INTERVAL is not supported"
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
+        message = "the INTERVAL is not a whole number of at least 1"
+    if message:
+        raise SqlProblem(message, hint, node)
+    times, one = int(text), _UNITS[word]
+    span = Duration(times * one.milliseconds, times * one.days)
     if span.milliseconds > _LONGEST_DAYS * DAY_MS:
         raise SqlProblem("the INTERVAL is longer than ten years", "write a shorter one", node)
     return span

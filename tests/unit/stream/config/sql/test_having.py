@@ -292,7 +292,9 @@ def value_of(asked: Asked, events: list[EVENT]) -> Fraction | None:
     measure = asked.measure
     at = {"age": 1, "paid": 2}.get(measure.field)
     values = [
-        0 if at is None else event[at] for event in events if not measure.filter or event[0] == "x"
+        0 if at is None else event[at]
+        for event in events
+        if measure.where is None or event[0] == "x"
     ]
     return evaluated(Aggregate(measure.function, -9, 99, measure.quantile), values)
 
