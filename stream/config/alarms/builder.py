@@ -20,7 +20,7 @@ from stream.config.alarms.reduction import Tree
 from stream.config.alarms.severities import levels_of, read_levels
 from stream.config.alarms.silence import ends_of, longest_run
 from stream.config.alarms.statistics import assemble
-from stream.config.alarms.thresholds import Profiles, ThresholdReader, as_for
+from stream.config.alarms.thresholds import ThresholdReader, as_for
 from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
 from stream.config.findings import Refused
@@ -256,7 +256,6 @@ class AlarmBuilder:
 
     def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting:
         """Return what the alarm counts and tests."""
-        domain = reader.domain
         levels: dict[Asked, Levels] = {}
         failed: set[tuple[Measure | None, Threshold]] = set()
         for asked in parsed.having.leaves():
@@ -270,40 +269,28 @@ class AlarmBuilder:
                 failed.add(key)
         if failed:
             raise Refused
-        profiles = Profiles.of(domain, levels.values())
-        self._refuse_constants(parsed, levels, profiles, domain)
+        self._refuse_constants(parsed, levels, reader.domain)
         with self.findings.placing("sql"):
-            return assemble(
-                parsed.having,
-                levels,
-                profiles,
-                cap=self._cap,
-                offset=parsed.having_offset,
-            )
+            return assemble(parsed.having, levels, cap=self._cap, offset=parsed.having_offset)
 
     def _refuse_constants(
-        self,
-        parsed: ParsedQuery,
-        levels: Mapping[Asked, Levels],
-        profiles: Profiles,
-        domain: Domain,
+        self, parsed: ParsedQuery, levels: Mapping[Asked, Levels], domain: Domain
     ) -> None:
         """Refuse comparisons with one outcome; where there is none, a condition with one."""
-        comparisons = [
-            (Tree(asked), {asked: levels[asked]}, asked.text, asked.threshold.offset)
-            for asked in levels
-        ]
         whole = (parsed.having, levels, "this condition", parsed.having_offset)
-        for tree, read, text, offset in (*comparisons, whole):
-            constant = constant_condition(tree, read, profiles)
+        per_cell = any(each.axis is not None for each in levels.values())
+        for tree, read, text, offset in (
+            *((Tree(one), {one: levels[one]}, one.text, one.threshold.offset) for one in levels),
+            whole,
+        ):
+            constant = constant_condition(tree, read)
             if constant is None or (read is levels and self.findings.errors):
                 continue
-            (outcome, profile), where = constant, ""
-            if any(profiles.used):
-                where = as_for(domain, profiles.a_cell_of(profile))
-            data = "always" if outcome else "never"
+            outcome, cell = constant
+            message = f"{text} is {'always' if outcome else 'never'} true"
+            message += as_for(domain, cell) if per_cell else ""
             hint = "change the condition: the alarm would cost epsilon for nothing"
-            self.findings.wrong("sql", f"{text} is {data} true{where}", hint, offset)
+            self.findings.wrong("sql", message, hint, offset)
         if self.findings.errors:
             raise Refused
 
