@@ -16,7 +16,6 @@ from operators.conditions.condition import Aim
 from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
-from operators.descriptors import FOR_FORMULAS
 from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.sql.having import HavingReader
     from stream.config.yamlfile import Loc
+    from stream.model.alarm import AggregateSpec
 
 __all__ = ["AimReader"]
 
@@ -64,17 +64,16 @@ class AimReader:
         Raises:
             Refused: it has an error.
         """
-        given, places = self._amounts()
-        self._check_keys()
+        given = self._amounts()
         if self.findings.errors:
             raise Refused
-        tolerances = tuple(tolerance or 0 for tolerance in given)
-        for atom, tolerance in enumerate(tolerances):
-            self._check_room(atom, tolerance, places[atom])
+        for atom, (tolerance, at) in given.items():
+            self._check_room(atom, tolerance, at)
         first, levels = _default_first(self.counting), self._levels()
         if self.findings.errors:
             raise Refused
-        how = self.model.mechanism
+        how, amounts = self.model.mechanism, {atom: amount for atom, (amount, _) in given.items()}
+        tolerances = tuple(amounts.get(atom, 0) for atom in range(len(self.counting.atoms)))
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -94,34 +93,22 @@ class AimReader:
         """What decides it."""
         return mechanism_of(self.model.mechanism.name)
 
-    def _check_keys(self) -> None:
-        """Refuse keys that the mechanism does not read, and tests too many."""
-        literals = self.counting.condition.formula.literals
-        if self._mechanism.panes is not None and len(literals) > 1:
-            self.findings.wrong(
-                "mechanism",
-                f"{self._mechanism.name} takes one comparison, but HAVING becomes {len(literals)}",
-                FOR_FORMULAS,
-            )
-
-    def _amounts(self) -> tuple[list[int | None], list[Loc]]:
-        """Return per atom which tolerance it was given, in units of its statistic, and where."""
-        written, atoms = self.model.tolerance, self.counting.atoms
-        given: list[int | None] = [None] * len(atoms)
-        places: list[Loc] = [("tolerance",)] * len(atoms)
+    def _amounts(self) -> dict[int, tuple[int, Loc]]:
+        """Return what tolerance atoms were given, in units of their statistics, and where."""
+        written = self.model.tolerance
+        found: dict[int, tuple[int, Loc]] = {}
         whole = written.get("") if len(written) == 1 else None
-        if whole and len(self._measured_in()) > 1:
+        units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
+        if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
-            self.findings.wrong("tolerance", message, self._one_each(whole))
-            return given, places
+            raise self.findings.wrong("tolerance", message, self._one_each(whole))
         for text, value in written.items():
             at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
             with suppress(Refused):
                 for atom in self._named(text, at) if whole is None else self._compared:
-                    amount, known = self._amount(value, atom, at), given[atom]
-                    given[atom] = amount if known is None else min(known, amount)
-                    places[atom] = at
-        return given, places
+                    amount = self._amount(value, atom, at)
+                    found[atom] = min(found.get(atom, (amount, at))[0], amount), at
+        return found
 
     @property
     def _compared(self) -> list[int]:
@@ -143,20 +130,6 @@ class AimReader:
         message = f"HAVING has no comparison `{shown}`"
         self.findings.wrong(at, message, f"write one of: {written}", key=True)
         return []
-
-    def _measured_in(self) -> set[tuple[object, ...]]:
-        """Return the units that the comparisons' tolerances have."""
-        units: set[tuple[object, ...]] = set()
-        for spec in map(self.counting.spec_of, self._compared):
-            if spec.kind is Weight.LINEAR:
-                units.add(("linear", spec.terms, spec.resolution))
-            elif spec.kind in {Weight.SUM, Weight.OFFSET}:
-                units.add(("sum", spec.field))
-            elif spec.kind is Weight.RANK and spec.largest > 1:
-                units.add(("rank", spec.above, spec.not_above))
-            else:
-                units.add(("count",))
-        return units
 
     def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
@@ -212,7 +185,7 @@ class AimReader:
         written = self.model.mechanism.levels
         if written is None:
             return None
-        levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
+        levels = LevelGrid(**dict(written))
         with self.findings.placing(self.model.mechanism.at("levels")):
             Grid.asked(levels, 1)
         return levels
@@ -252,6 +225,17 @@ class AimReader:
                     f"the alarm fires from {takes} only, because an empty aggregate is NULL;"
                     f" max_fnr does not cover groups with fewer {rows}",
                 )
+
+
+def _unit_of(spec: AggregateSpec) -> object:
+    """Return what the tolerance of a statistic is measured in: equal where it is the same."""
+    match spec.kind:
+        case Weight.LINEAR:
+            return spec.terms, spec.resolution
+        case Weight.SUM | Weight.OFFSET:
+            return spec.field
+        case _:  # events, or what a quantile weighs them by
+            return (spec.above, spec.not_above) if spec.largest > 1 else None
 
 
 def _default_first(counting: Counting) -> FirstTolerances:
