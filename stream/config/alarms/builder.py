@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from operators.registry import OFFERED, mechanism_of
+from operators.registry import OFFERED, mechanism_of, price
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.baseline import baseline_of
@@ -25,7 +25,6 @@ from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
 from stream.config.findings import Refused
 from stream.config.notify.building import build_lifecycle
-from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import parse_sql
 from stream.model.alarm import Alarm
 from stream.model.feeds import Domain
@@ -163,7 +162,8 @@ class AlarmBuilder:
             hint = "write a smaller repeat, or repeat_in: window"
             raise self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
         with self.findings.placing("mechanism"):  # a run may be none that can be planned
-            mechanism_of(alarm.mechanism).check_members(alarm.condition)
+            aim = replace(alarm.aim, panes=alarm.aim.looks)  # as few as a window can have
+            price(alarm.mechanism, alarm.condition, aim, band=alarm.band)
             tell(alarm, measures, self.budget, self.findings)
             return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
 
@@ -216,9 +216,6 @@ class AlarmBuilder:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
             raise self.findings.wrong("sql", message, hint, asked.offset)
-        if of_bands:
-            message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
-            raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
         aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
         return ReadAlarm(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
-from operators.descriptors import EARLY_HINT, SEVERITY_HINT
+from operators.descriptors import SEVERITY_HINT
 from operators.registry import mechanism_of
 from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.alarms.silence import ends_of
@@ -103,16 +103,12 @@ def _of_rates(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iter
 
 def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -> Iterator[Problem]:
     """Yield what alarms cannot be that fire before their window is over."""
-    mechanism = mechanism_of(how.name)
     if not parsed.cumulative:
         return
-    if budget.unit is PrivacyUnit.USER and mechanism.panes is None:
+    if budget.unit is PrivacyUnit.USER and mechanism_of(how.name).panes is None:
         message = "with privacy_unit: user, CUMULATE would charge a person for every step"
         hint = "write TUMBLE instead of CUMULATE, privacy_unit: event, or mechanism: panes"
         yield "sql", message, hint, parsed.window_offset
-    if mechanism.early is None:
-        message = f"mechanism {how.name} cannot decide the steps of CUMULATE"
-        yield "mechanism", message, EARLY_HINT
     for key in _OF_RUNS:
         if getattr(how, key) is not None:
             message = f"an early alarm (CUMULATE) has no {key}: its SVT run is one window"
