@@ -8,13 +8,14 @@ from accountant.units import PrivacyUnit
 from operators.descriptors import SEVERITY_HINT
 from operators.registry import mechanism_of
 from stream.config.alarms.reduction import COUNTS, Function
-from stream.config.alarms.silence import ends_of
+from stream.config.alarms.silence import longest_run
 from stream.config.moved import misplaced_keys
 from stream.config.schema.document import duration
 from stream.model.holds import least_hold_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from stream.config.alarms.mechanism_keys import MechanismModel
     from stream.config.findings import Problem
@@ -56,7 +57,10 @@ def excluded(
     yield from _of_search(model, left_open if searched else None, budget)
     yield from _of_rates(model, parsed, searched=searched)
     yield from _of_early_alarms(model.mechanism, parsed, budget)
-    yield from _of_silence(model, ends_of(parsed.feed, budget), searched=searched)
+    limit = model.mechanism.max_fnr_given_no_alarm
+    if calendar is not None and limit is not None:
+        run = longest_run(calendar, budget.periods, parsed.feed.history)
+        yield from _of_silence(model, limit, run, searched=searched)
     least_ms = 0 if calendar is None else least_hold_ms(calendar)
     if model.hold is not None and model.hold < least_ms:
         message = "hold is shorter than the time in which the same events may fire the alarm again"
@@ -115,15 +119,15 @@ def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -
             yield how.at(key), message, f"remove {key}"
 
 
-def _of_silence(model: AlarmModel, ends: object, *, searched: bool) -> Iterator[Problem]:
-    """Yield why a miss given no alarm cannot be bounded, where that is asked for."""
-    limit, at = model.mechanism.max_fnr_given_no_alarm, model.mechanism.at(_GIVEN)
-    if limit is None:
-        return
+def _of_silence(
+    model: AlarmModel, limit: Fraction, run: int | None, *, searched: bool
+) -> Iterator[Problem]:
+    """Yield why a miss given no alarm cannot be bounded, in runs of so many windows."""
+    at = model.mechanism.at(_GIVEN)
     if searched:
         message = f"`tocsin lock` cannot choose with {_GIVEN}"
         yield at, message, _WRITTEN
-    if ends is None:
+    if run is None:
         message = f"{_GIVEN} needs SVT runs that end"
         yield at, message, "write privacy_unit: user with a period, or the feed's history"
     if limit <= model.max_fnr:
