@@ -29,7 +29,7 @@ from stream.events.columns import GOOD, Drop, Parsed, arrow_type, declared_schem
 from stream.events.decoder import Batcher
 from stream.events.formats import SUFFIXES
 from stream.events.json_events import JsonParser, epoch_ms, fits
-from stream.model.feeds import FieldType, required_fields
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -87,7 +87,6 @@ class EventFiles:
     """
 
     def __init__(self, feed: Feed, paths: Sequence[Path]) -> None:
-        required_fields(feed)
         self._feed = feed
         self._schema = declared_schema(feed)
         drops: dict[str, int] = {}

@@ -74,8 +74,7 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     events = "one event" if most == 1 else f"at most {most} events"
     each = " in each" if cap > 1 or groups else ""
     where = where if most == 1 else where.removeprefix("once ")
-    rule = f"{unit} counts {where}, with {events}{each}"
-    return f"{rule}{_worth(alarm)}{_needed(alarm, most)}"
+    return f"{unit} counts {where}, with {events}{each}{_worth(alarm)}"
 
 
 def _in_few(few: int, window: str) -> str:
@@ -117,29 +116,6 @@ def _worth(alarm: Alarm) -> str:
         _value_text(spec, alarm.feed) for spec in alarm.aggregates if spec.kind in _VALUES
     )
     return f" (worth {' and '.join(worth)})" if worth else ""
-
-
-def _needed(alarm: Alarm, events: int) -> str:
-    """Return how many units it takes to pass the thresholds of sums, where they are passed upwards.
-
-    Args:
-        alarm: the alarm.
-        events: most events of one unit in a cell.
-    """
-    if alarm.band:
-        return ""
-    told: list[str] = []
-    condition = alarm.condition
-    for text, name in zip(alarm.texts, condition.formula.atoms, strict=True):
-        atom = condition.atoms[name]
-        if name not in condition.formula.literals:
-            continue
-        spec = alarm.aggregates[atom.statistic]
-        if spec.kind is Weight.SUM and spec.never_negative and spec.hi > 0:
-            needed = -(-int(atom.thresholds.min()) // (events * spec.hi))
-            units = plural(alarm.feed.unit) if needed > 1 else alarm.feed.unit
-            told.append(f"; {text} takes {needed} {units} or more")
-    return "".join(told)
 
 
 def _value_text(spec: AggregateSpec, feed: Feed) -> str:

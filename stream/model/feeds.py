@@ -151,21 +151,5 @@ class Domain:
 
 
 def required_fields(feed: Feed) -> frozenset[str]:
-    """Return the names of the fields that no event may lack.
-
-    Raises:
-        ValueError: if the event time, unit or id is not declared with a type that can serve as one.
-    """
-    names = {feed.time, feed.unit} | ({feed.id} if feed.id else set())
-    kinds: Mapping[str, FieldType] = {
-        name: feed.fields[name].type for name in names if name in feed.fields
-    }
-    if names - kinds.keys() or len({feed.time, feed.unit}) < 2:
-        raise ValueError("time, unit and id are declared fields, and the unit is not the time")
-    if kinds[feed.time] not in {FieldType.TIMESTAMP, FieldType.INTEGER}:
-        raise ValueError("the event time is a timestamp")
-    if any(
-        kinds[name] not in {FieldType.STRING, FieldType.INTEGER} for name in names - {feed.time}
-    ):
-        raise ValueError("the unit and the id are strings or integers")
-    return frozenset(names)
+    """Return the names of the fields that no event may lack."""
+    return frozenset(name for name in (feed.time, feed.unit, feed.id) if name is not None)
