@@ -27,7 +27,7 @@ from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from operators.descriptors import Mechanism
-    from stream.config.alarms.statistics import Counting
+    from stream.config.alarms.statistics import CountedAtom, Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.having import HavingReader
@@ -64,16 +64,17 @@ class AimReader:
         Raises:
             Refused: it has an error.
         """
-        given = self._amounts()
+        given, atoms = self._amounts(), self.counting.atoms
         if self.findings.errors:
             raise Refused
-        for atom, (tolerance, at) in given.items():
-            self._check_room(atom, tolerance, at)
+        for atom in atoms:
+            if atom.name in given:
+                self._check_room(atom, *given[atom.name])
         first, levels = _default_first(self.counting), self._levels()
         if self.findings.errors:
             raise Refused
-        how, amounts = self.model.mechanism, {atom: amount for atom, (amount, _) in given.items()}
-        tolerances = tuple(amounts.get(atom, 0) for atom in range(len(self.counting.atoms)))
+        how, none = self.model.mechanism, (0, ())
+        tolerances = tuple(given.get(atom.name, none)[0] for atom in atoms)
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -93,10 +94,10 @@ class AimReader:
         """What decides it."""
         return mechanism_of(self.model.mechanism.name)
 
-    def _amounts(self) -> dict[int, tuple[int, Loc]]:
-        """Return what tolerance atoms were given, in units of their statistics, and where."""
+    def _amounts(self) -> dict[str, tuple[int, Loc]]:
+        """Return what tolerances are given, by atom, in units of their statistics, and where."""
         written = self.model.tolerance
-        found: dict[int, tuple[int, Loc]] = {}
+        found: dict[str, tuple[int, Loc]] = {}
         whole = written.get("") if len(written) == 1 else None
         units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
         if whole and len(units) > 1:
@@ -107,42 +108,39 @@ class AimReader:
             with suppress(Refused):
                 for atom in self._named(text, at) if whole is None else self._compared:
                     amount = self._amount(value, atom, at)
-                    found[atom] = min(found.get(atom, (amount, at))[0], amount), at
+                    before, _ = found.get(atom.name, (amount, at))
+                    found[atom.name] = min(before, amount), at
         return found
 
     @property
-    def _compared(self) -> list[int]:
+    def _compared(self) -> list[CountedAtom]:
         """Atoms that are more than guards."""
-        return [atom for atom, counted in enumerate(self.counting.atoms) if not counted.guard]
+        return [atom for atom in self.counting.atoms if not atom.guard]
 
-    def _named(self, text: str, at: Loc) -> list[int]:
+    def _named(self, text: str, at: Loc) -> list[CountedAtom]:
         """Return the atoms that a comparison, or its negation, makes."""
         atoms = self.counting.atoms
         try:
             asked = self.reader.read_key(text)
         except SqlProblem:
             asked = ()
-        known = {part: number for number, atom in enumerate(atoms) for part in atom.meant}
+        known = {part: atom for atom in atoms for part in atom.meant}
         for meant in (asked, tuple(part.negated for part in asked)):
             if meant and known.keys() >= set(meant):
                 return [known[part] for part in meant]
         shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
         message = f"HAVING has no comparison `{shown}`"
-        self.findings.wrong(at, message, f"write one of: {written}", key=True)
-        return []
+        raise self.findings.wrong(at, message, f"write one of: {written}", key=True)
 
     def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
         entries: dict[str, Fraction] = {}
         for atom in self._compared:
-            unit, room = self.counting.spec_of(atom).per_unit, self._room(atom)
-            amount = int(value / unit)
-            if room is not None:
-                amount = min(amount, max(room // 2, 0))
-            entries[self.counting.atoms[atom].text] = amount * unit
+            unit = self.counting.spec_of(atom).per_unit
+            entries[atom.text] = min(int(value / unit), max(self._room(atom) // 2, 0)) * unit
         return f"write tolerance: {mapping_text(entries)}"
 
-    def _amount(self, value: Fraction, atom: int, at: Loc) -> int:
+    def _amount(self, value: Fraction, atom: CountedAtom, at: Loc) -> int:
         """Return a tolerance in units of a statistic."""
         spec = self.counting.spec_of(atom)
         summed = spec.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}
@@ -153,18 +151,13 @@ class AimReader:
         with self.findings.placing(at):
             return int(in_steps(value, spec.per_unit, "tolerance", of))
 
-    def _room(self, atom: int) -> int | None:
-        condition = self.counting.condition
-        return room_of(
-            condition,
-            condition.formula.atoms[atom],
-            self.counting.spec_of(atom),
-            looks_twice=self._mechanism.first_phase,
-        )
+    def _room(self, atom: CountedAtom) -> int:
+        condition, spec = self.counting.condition, self.counting.spec_of(atom)
+        return room_of(condition, atom.name, spec, looks_twice=self._mechanism.first_phase)
 
-    def _check_room(self, atom: int, tolerance: int, at: Loc) -> None:
-        room, text = self._room(atom), self.counting.atoms[atom].text
-        if not tolerance or room is None or 2 * tolerance <= room:
+    def _check_room(self, atom: CountedAtom, tolerance: int, at: Loc) -> None:
+        room, text = self._room(atom), atom.text
+        if not tolerance or 2 * tolerance <= room:
             return
         unit = self.counting.spec_of(atom).per_unit
         half, lowest = decimal(max(room // 2, 0) * unit), decimal(room * unit)
@@ -199,9 +192,9 @@ class AimReader:
                 f" {float(aim.max_fnr):g} holds from twice the tolerance above it",
             )
         zero = [
-            atoms[atom].text
-            for atom in self._compared
-            if not aim.tolerances[atom] and self._room(atom) != 0
+            atom.text
+            for atom, tolerance in zip(atoms, aim.tolerances, strict=True)
+            if not (tolerance or atom.guard) and self._room(atom)
         ]
         if zero and "tolerance" not in self.open:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
@@ -212,12 +205,12 @@ class AimReader:
             )
         condition = self.counting.condition
         asked = quorate(condition, aim)
-        for name, atom in zip(condition.formula.atoms, atoms, strict=True):
-            if name not in asked.guards | asked.extremes or name not in condition.formula.literals:
+        for atom in atoms:
+            if atom.name not in (asked.guards | asked.extremes) & {*condition.formula.literals}:
                 continue
-            quorum = int(asked.atoms[name].thresholds[0])
+            quorum = int(asked.atoms[atom.name].thresholds[0])
             takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
-            if name in asked.extremes:
+            if atom.name in asked.extremes:
                 takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
@@ -243,14 +236,11 @@ def _default_first(counting: Counting) -> FirstTolerances:
 
     A threshold tells how large counts and sums are, and nothing of the size of other statistics.
     """
-    condition = counting.condition
     shares: list[int | None] = []
-    for atom, counted in enumerate(counting.atoms):
-        if counted.guard or counting.spec_of(atom).kind not in _ADDED_UP:
+    for atom in counting.atoms:
+        if atom.guard or counting.spec_of(atom).kind not in _ADDED_UP:
             shares.append(None)
-            continue
-        bounds = condition.atoms[condition.formula.atoms[atom]].thresholds
-        after = int(counted.asked[0].comparison.after)  # s > c is s >= c + 1
-        ends = (int(bounds.max()) - after, int(bounds.min()) - after)
-        shares.append(int(_FIRST_SHARE * max(map(abs, ends))))
+        else:
+            bounds = atom.test.thresholds - atom.meant[0].comparison.after  # s > c is s >= c + 1
+            shares.append(int(_FIRST_SHARE * int(abs(bounds).max())))
     return FirstTolerances(tuple(shares))

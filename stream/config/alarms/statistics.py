@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels
     from stream.model.alarm import AggregateSpec
 
-__all__ = ["Counting", "assemble"]
+__all__ = ["CountedAtom", "Counting", "assemble"]
 
 MOST_TESTS: Final = 64
 """Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a
@@ -83,9 +83,9 @@ class Counting:
     condition: Condition
     atoms: tuple[CountedAtom, ...]
 
-    def spec_of(self, atom: int) -> AggregateSpec:
-        """Return the statistic that the formula's atom number ``atom`` tests."""
-        return self.aggregates[self.atoms[atom].test.statistic]
+    def spec_of(self, atom: CountedAtom) -> AggregateSpec:
+        """Return the statistic that an atom tests."""
+        return self.aggregates[atom.test.statistic]
 
 
 def assemble(
