@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Domain, Feed
     from stream.windows.calendars import Calendar
 
-__all__ = ["definition", "definition_json", "fingerprint"]
+__all__ = ["counted", "definition", "definition_json", "fingerprint"]
 
 SCHEMA_VERSION = 3
 """Raised whenever the same words would mean other decisions."""
@@ -61,7 +61,7 @@ def definition(alarm: Alarm, budget: Budget) -> dict[str, Any]:
         "domain": _domain(alarm.domain),
         "calendar": _calendar(alarm.calendar),
         "where": _plain(alarm.where),
-        "aggregates": [_aggregate(spec) for spec in alarm.aggregates],
+        "aggregates": [counted(spec) for spec in alarm.aggregates],
         "condition": _condition(alarm.condition),
         "aim": {
             **_said(aim, "max_fnr", "max_fpr", "tolerances", "first_tolerances"),
@@ -167,8 +167,9 @@ _OF_AGGREGATES: Final = (
 )
 
 
-def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
-    terms = [{"factor": term.factor, **_aggregate(term.alone)} for term in spec.terms]
+def counted(spec: AggregateSpec) -> dict[str, Any]:
+    """Return what a statistic counts, likewise: equal where two count the same."""
+    terms = [{"factor": term.factor, **counted(term.alone)} for term in spec.terms]
     return {**_said(spec, *_OF_AGGREGATES), **_if_any(terms=terms)}
 
 
@@ -198,10 +199,10 @@ def _severity(level: Severity, alone: Aim) -> dict[str, Any]:
 
 def _reference(reference: ReferenceFeed) -> dict[str, Any]:
     """Return what is counted on a public feed; how long it is waited for changes no decision."""
-    aggregates = [_aggregate(each) for each in reference.aggregates]
+    aggregates = [counted(each) for each in reference.aggregates]
     # Counts and sums keep the fingerprints they had.
-    counted = {"aggregates": aggregates} if reference.kind else {"aggregate": aggregates[0]}
-    return {"feed": _feed(reference.feed), "where": _plain(reference.where), **counted}
+    read = {"aggregates": aggregates} if reference.kind else {"aggregate": aggregates[0]}
+    return {"feed": _feed(reference.feed), "where": _plain(reference.where), **read}
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

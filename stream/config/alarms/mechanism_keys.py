@@ -21,7 +21,7 @@ from pydantic_core import PydanticUndefined
 
 from operators.deciders import DECIDER_NAMES
 from operators.descriptors import WINDOW_KEYS
-from operators.registry import ALL, DEFAULT, OFFERED
+from operators.registry import DEFAULT, OFFERED
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.closed import Closed
 from stream.config.scalars import (
@@ -182,11 +182,6 @@ class _Mechanisms(Closed):
                 "an alarm takes exactly one mechanism", "write mechanism: {svt: {max_alarms: 3}}"
             )
         (name,) = names
-        if name not in cls.words and name in ALL:
-            message = (
-                f"mechanism {name} is for experiments only: it does not bound misses by max_fnr"
-            )
-            raise wrong(message, f"write mechanism: {DEFAULT.name}")
         if name not in cls.words:
             raise wrong("unknown mechanism", closest(name, OFFERED))
         return {name: {}} if isinstance(value, Scalar) else value

@@ -6,9 +6,10 @@ against the same thresholds are one atom, however often they are written.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition, ThresholdAtom
@@ -22,6 +23,7 @@ from stream.config.alarms.reduction import (
 )
 from stream.config.sql.comparisons import Asked, Threshold
 from stream.config.sql.nodes import SqlProblem
+from stream.model.fingerprints import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,7 +179,7 @@ class _Assembler:
     levels: Mapping[Asked, Levels]
     specs: list[AggregateSpec] = field(default_factory=list)
     atoms: dict[tuple[int, bytes], CountedAtom] = field(default_factory=dict)
-    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    _known: dict[str, int] = field(default_factory=dict)
 
     def placed(self, asked: Asked) -> Tree[_Placed]:
         """Return the bounds of a comparison, per cell."""
@@ -226,13 +228,10 @@ class _Assembler:
             resolution=None if counts else measure.unit,
             terms=measure.terms,
         )
-        pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
-        ranks = (spec.scale, spec.above, spec.not_above)
-        key = (spec.kind, spec.field, measure.filter, measure.unit, spec.terms, *ranks, pivots)
-        if key not in self._known:
-            self._known[key] = len(self.specs)
+        number = self._known.setdefault(json.dumps(counted(spec)), len(self.specs))
+        if number == len(self.specs):
             self.specs.append(spec)
-        return self._known[key]
+        return number
 
 
 def _without_needless_guards(tree: Tree[_Placed], known: Sequence[_Placed]) -> Tree[_Placed]:
