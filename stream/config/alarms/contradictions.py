@@ -9,7 +9,7 @@ is constant, while some dependences between aggregates go unnoticed.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import ceil, floor, inf, prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,7 +33,7 @@ MOST_COMBINATIONS: Final = 1 << 16
 
 _MOST_TRIED: Final = 1 << 22
 
-_Cut = tuple[Fraction | int, int]
+_Cut = tuple[Fraction | float, int]
 """A place between values: before (0) or after (1) a number."""
 
 
@@ -80,26 +80,25 @@ def _truth(
 ) -> tuple[tuple[Asked, ...], NDArray[np.bool_]]:
     """Return the comparisons of a measure, and their outcomes wherever its values may lie.
 
-    A value lies below all cuts, or at one and below the next; cuts are numbered in order.
+    A value lies at one cut and below the next; cuts are numbered in order.
 
     Returns:
         The outcomes in shape (places, comparisons, cells).
     """
     mine = tuple(asked for asked in levels if asked.measure == measure)
     cuts = [[_cut(value, asked) for value in levels[asked].values] for asked in mine]
-    low, high = _ends(measure)
-    pool = {cut for row in cuts for cut in row} | ({low, high} - {None})
-    ranks = {cut: rank for rank, cut in enumerate(sorted(pool))}  # type: ignore[type-var]
+    (least, most), after = measure.span, int(measure.function is Function.AVG)
+    low = (-inf if least is None else least, 0)  # all values are at this one, and none is at `high`
+    high = ((inf if most is None else most) + 1 - after, after)
+    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts)))}
     rows = np.stack(
         [
             levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
             for asked, row in zip(mine, cuts, strict=True)
         ]
     )
-    least = -1 if low is None else ranks[low]
-    most = len(ranks) if high is None else ranks[high]
-    places = np.where((least < rows) & (rows < most), rows, least)
-    places = np.vstack([np.full_like(rows[:1], least), places])
+    places = np.where((ranks[low] < rows) & (rows < ranks[high]), rows, ranks[low])
+    places = np.vstack([np.full_like(rows[:1], ranks[low]), places])
     upward = np.array([asked.comparison.upward for asked in mine])
     truth = (places[:, np.newaxis] >= rows) == upward[:, np.newaxis]
     return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if measure.nullable else truth
@@ -111,12 +110,3 @@ def _cut(value: Fraction, asked: Asked) -> _Cut:
     if asked.measure.function is Function.AVG:
         return value, int(after)
     return (floor(value) + 1 if after else ceil(value)), 0  # all else is whole granules
-
-
-def _ends(measure: Measure) -> tuple[_Cut | None, _Cut | None]:
-    """Return the cut that all values are at, and the one that none is at."""
-    least, most = measure.span
-    low = None if least is None else (least, 0)
-    if most is None:
-        return low, None
-    return low, ((most, 1) if measure.function is Function.AVG else (most + 1, 0))
