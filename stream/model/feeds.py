@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,10 +135,7 @@ class Domain:
 
     def __len__(self) -> int:
         """Number of groups."""
-        size = 1
-        for values in self.values:
-            size *= len(values)
-        return size
+        return prod(map(len, self.values))
 
     def times(self, members: Domain) -> Domain:
         """Return every combination with the groups of other fields, which vary fastest."""
@@ -143,11 +143,9 @@ class Domain:
 
     def group(self, index: int) -> dict[str, str]:
         """Return group ``index`` as ``{field: value}``; the last field varies fastest."""
-        chosen: dict[str, str] = {}
-        for name, values in zip(reversed(self.fields), reversed(self.values), strict=True):
-            index, at = divmod(index, len(values))
-            chosen[name] = values[at]
-        return dict(reversed(chosen.items()))
+        places = np.unravel_index(index, tuple(map(len, self.values)))
+        chosen = zip(self.fields, self.values, places, strict=True)
+        return {name: values[at] for name, values, at in chosen}
 
 
 def required_fields(feed: Feed) -> frozenset[str]:
