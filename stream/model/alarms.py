@@ -196,8 +196,6 @@ class Alarms:
 
 def each_for_itself(alarms: Alarms) -> Alarms:
     """Return the configuration for who counts the windows of alarms exactly: without panes."""
-    if not alarms.panes:
-        return alarms
     queries = {name: replace(alarm, panes="") for name, alarm in alarms.by_name.items()}
     return replace(alarms, by_name=queries, panes={})
 

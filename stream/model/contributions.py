@@ -67,7 +67,10 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     if groups and cap < cells:
         where = f"in every {groups} {where.replace('in', 'of', 1)}"
     unit = article(alarm.feed.unit)
-    where += "" if few is None else _in_few(few, "pane" if window == "pane" else "window")
+    if few is not None:
+        one = "pane" if window == "pane" else "window"
+        windows = one if few == 1 else f"{few} {one}s"
+        where += f" (in the first {windows} of a period that they are in)"
     if all(spec.kind is Weight.DISTINCT_UNITS for spec in alarm.aggregates):
         return f"{unit} counts {where}"
     most = caps.events_per_cell
@@ -75,12 +78,6 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     each = " in each" if cap > 1 or groups else ""
     where = where if most == 1 else where.removeprefix("once ")
     return f"{unit} counts {where}, with {events}{each}{_worth(alarm)}"
-
-
-def _in_few(few: int, window: str) -> str:
-    """Return in which windows, or panes, of a period somebody counts."""
-    windows = window if few == 1 else f"{few} {window}s"
-    return f" (in the first {windows} of a period that they are in)"
 
 
 def window_noun(calendar: Calendar) -> str:
