@@ -201,8 +201,8 @@ def reduce(
         The tree; arrays in it follow the order of ``thresholds``.
 
     Raises:
-        ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), an average whose
-            thresholds need a scale beyond ``LARGEST_SCALE``, or weights beyond 62 bits.
+        ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), or an average whose
+            thresholds need a scale beyond ``LARGEST_SCALE``.
     """
     bound = _above(aggregate, thresholds, strict=comparison.after)
     if not comparison.upward:
@@ -242,10 +242,7 @@ def _offsets(clipped: AggregateSpec, thresholds: Sequence[Fraction]) -> Aggregat
             message = "the threshold of AVG has too many decimals for the field's resolution"
             raise ValueError(message)
     pivots = _integers(scale * threshold for threshold in thresholds)
-    weights = replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)
-    if weights.largest >= LARGEST_STATISTIC:
-        raise ValueError("the threshold of AVG needs more than 62 bits")
-    return weights
+    return replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)
 
 
 def _first_integers(thresholds: Sequence[Fraction], *, strict: bool) -> NDArray[np.int64]:

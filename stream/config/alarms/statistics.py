@@ -120,19 +120,14 @@ def assemble(
         raise SqlProblem(
             "one event can change a statistic by more than 2^62", "narrow the clips", offset
         )
-    if len(atoms) > MOST_ATOMS:
-        raise SqlProblem(
-            f"HAVING becomes {len(atoms)} distinct comparisons, over {MOST_ATOMS}",
-            "split it into several alarms",
-            offset,
-        )
     tests = len(list(needed.leaves()))
-    if tests > MOST_TESTS:
-        raise SqlProblem(
-            f"HAVING becomes {tests} comparisons; the limit is {MOST_TESTS}",
-            "shorten it, or split it into several alarms",
-            offset,
-        )
+    for number, most, what in (
+        (len(atoms), MOST_ATOMS, "distinct comparisons"),
+        (tests, MOST_TESTS, "comparisons"),
+    ):
+        if number > most:
+            message = f"HAVING becomes {number} {what}; the limit is {most}"
+            raise SqlProblem(message, "shorten it, or split it into several alarms", offset)
     try:
         formula = Formula.parse(written)
     except ValueError:  # few atoms, well formed: it can only be constant
