@@ -216,7 +216,7 @@ class AlarmBuilder:
                 parsed=parsed,
                 asked=asked,
                 tables=tables,
-                cap=self._cap,
+                cap=self.budget.contribution.events_per_cell,
                 per_user=self.budget.unit is PrivacyUnit.USER,
                 findings=findings,
                 feeds=self.feeds,
@@ -234,12 +234,6 @@ class AlarmBuilder:
         texts = tuple(atom.text for atom in counting.atoms)
         return ReadAlarm(counting.aggregates, counting.condition, aim, first, texts)
 
-    @property
-    def _cap(self) -> int:
-        """How many events of one neighbour may count in a cell."""
-        user = self.budget.unit is PrivacyUnit.USER
-        return self.budget.contribution.events_per_cell if user else 1
-
     def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting:
         """Return what the alarm counts and tests."""
         levels: dict[Asked, Levels] = {}
@@ -256,7 +250,12 @@ class AlarmBuilder:
             raise Refused
         self._refuse_constants(parsed, levels, reader.domain)
         with self.findings.placing("sql"):
-            return assemble(parsed.having, levels, cap=self._cap, offset=parsed.having_offset)
+            return assemble(
+                parsed.having,
+                levels,
+                cap=self.budget.contribution.events_per_cell,
+                offset=parsed.having_offset,
+            )
 
     def _refuse_constants(
         self, parsed: ParsedQuery, levels: Mapping[Asked, Levels], domain: Domain
