@@ -165,7 +165,7 @@ class Mechanism:
             ValueError: not one tolerance per atom.
         """
         check_asked(condition, aim)
-        self.check_members(condition)
+        self.check(condition, aim)
         if self.bands is not None and band is not None:
             return self.bands(condition, aim, band)
         return self._maker(condition, aim).planned(condition, aim)
@@ -183,20 +183,23 @@ class Mechanism:
             ValueError: as :meth:`operator`.
         """
         check_asked(condition, aim)
-        self.check_members(condition)
+        self.check(condition, aim)
         if self.bands is not None:
             return self.operator(condition, aim, band).plan
         return self._maker(condition, aim).price(condition, aim)
 
-    def check_members(self, condition: Condition) -> None:
-        """Refuse a condition that counts groups, of a mechanism that decides each by itself.
+    def check(self, condition: Condition, aim: Aim) -> None:
+        """Refuse a condition that counts groups, or windows of several looks, if it takes none.
 
         Raises:
-            ConfigError: it does.
+            ConfigError: it does not take what is asked.
         """
         if condition.members > 1 and not self.quantifies:
             message = f"mechanism {self.name} cannot count groups"
             raise ConfigError(message, hint=QUANTIFIER_HINT)
+        if aim.looks > 1 and self.early is None:
+            message = f"mechanism {self.name} cannot decide the steps of CUMULATE"
+            raise ConfigError(message, hint=EARLY_HINT)
 
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
@@ -207,12 +210,7 @@ class Mechanism:
                     f"mechanism {self.name} has no severity levels here", hint=SEVERITY_HINT
                 )
             return self.severities
-        if aim.looks > 1:
-            if self.early is None:
-                raise ConfigError(
-                    f"mechanism {self.name} cannot decide the steps of CUMULATE",
-                    hint=EARLY_HINT,
-                )
+        if aim.looks > 1 and self.early is not None:
             return self.early
         if self.conditions is None:
             raise ConfigError(

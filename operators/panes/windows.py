@@ -219,7 +219,7 @@ class PaneWindows:
 
 def _questions(condition: Condition, aim: Aim) -> list[PaneQuestion]:
     """Return what an alarm asks of its windows, its levels first."""
-    test, _ = only_test(condition, "panes decide one comparison, and", FOR_FORMULAS)
+    test, _ = only_test(condition, "panes takes one comparison", FOR_FORMULAS)
     if not aim.severities:
         return [PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)]
     steps_apart(aim, 1)  # levels that are not in order are refused

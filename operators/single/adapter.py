@@ -182,8 +182,7 @@ def only_test(condition: Condition, what: str, hint: str) -> tuple[IntegerTest, 
     """
     one, *more = condition.formula.literals
     if more:
-        count = len(more) + 1
-        raise ConfigError(f"{what} this condition comes to {count} tests", hint=hint)
+        raise ConfigError(f"{what}, but HAVING becomes {len(more) + 1}", hint=hint)
     return condition.test(one), condition.atoms[atom_of(one)].statistic
 
 

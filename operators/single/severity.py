@@ -318,4 +318,4 @@ def _table(miss: Fraction, ratio: int, whole: int) -> tuple[NDArray[np.uint64], 
 
 def _test_of(condition: Condition) -> tuple[IntegerTest, int]:
     hint = "write one comparison, as HAVING COUNT(*) > SEVERITY"
-    return only_test(condition, "severity levels are of one comparison;", hint)
+    return only_test(condition, "severity levels need one comparison", hint)

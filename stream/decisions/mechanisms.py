@@ -75,7 +75,7 @@ def panes_of(alarm: Alarm) -> PaneOperator | None:
     mechanism = mechanism_of(alarm.mechanism)
     if mechanism.panes is None:
         return None
-    mechanism.check_members(alarm.condition)
+    mechanism.check(alarm.condition, alarm.aim)
     return mechanism.panes(alarm.condition, alarm.aim)
 
 

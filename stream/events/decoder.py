@@ -20,7 +20,7 @@ from stream.events.hashing import KeyedHash
 from stream.events.people import People
 from stream.events.records import Record, Records
 from stream.events.texts import Texts
-from stream.model.feeds import Clock, required_fields
+from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,11 +68,10 @@ class Batcher:
         hash_key: 16 to 64 secret bytes; the same wherever units are compared.
 
     Raises:
-        ValueError: if the feed declares no usable time, unit or id, or the key is too short.
+        ValueError: if there are no partitions, or the key is too short.
     """
 
     def __init__(self, feed: Feed, *, partitions: int, hash_key: bytes) -> None:
-        required_fields(feed)
         if partitions < 1:
             raise ValueError("a topic has at least one partition")
         names = list(feed.fields)
@@ -143,7 +142,7 @@ class Decoder:
         hash_key: 16 to 64 secret bytes; the same wherever units are compared.
 
     Raises:
-        ValueError: if the feed declares no usable time, unit or id, or the key is too short.
+        ValueError: if there are no partitions, or the key is too short.
     """
 
     def __init__(self, feed: Feed, *, partition: int, partitions: int, hash_key: bytes) -> None:

@@ -29,7 +29,7 @@ from stream.events.decoder import Batcher
 from stream.events.formats import SUFFIXES
 from stream.events.json_events import JsonParser
 from stream.events.values import convert
-from stream.model.feeds import FieldType, required_fields
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,7 +83,6 @@ class EventFiles:
     """
 
     def __init__(self, feed: Feed, paths: Sequence[Path]) -> None:
-        required_fields(feed)
         self._feed = feed
         self._schema = declared_schema(feed)
         drops: dict[str, int] = {}

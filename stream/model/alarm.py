@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from operators.conditions.weights import Weight
 from stream.model.feeds import Domain
 from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
@@ -18,7 +20,6 @@ from stream.model.numbers import decimal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Band
@@ -133,15 +134,24 @@ class AggregateSpec:
         return self.kind in {Weight.COUNT, Weight.SUM, Weight.LINEAR}
 
     @property
-    def never_negative(self) -> bool:
-        """Whether it has no negative weights: an empty cell is then its least value."""
+    def ends(self) -> tuple[int, int]:
+        """The least and the most that an event may weigh."""
         match self.kind:
             case Weight.SUM | Weight.LINEAR:
-                return self.lo >= 0
+                return self.lo, self.hi
+            case Weight.OFFSET:
+                pivots = np.zeros(1, np.int64) if self.pivots is None else self.pivots
+                lo, hi = self.scale * self.lo, self.scale * self.hi
+                return lo - int(pivots.max()), hi - int(pivots.min())
             case Weight.RANK:
-                return min(self.above, self.not_above) >= 0
-            case kind:
-                return kind is not Weight.OFFSET
+                return min(self.above, self.not_above), max(self.above, self.not_above)
+            case _:
+                return 1, 1
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether it has no negative weights: an empty cell is then its least value."""
+        return self.kind is not Weight.OFFSET and self.ends[0] >= 0
 
     @property
     def of_extreme(self) -> bool:
@@ -151,18 +161,7 @@ class AggregateSpec:
     @property
     def largest(self) -> int:
         """No event weighs more than this in magnitude; at least 1."""
-        match self.kind:
-            case Weight.COUNT | Weight.DISTINCT_UNITS:
-                return 1
-            case Weight.SUM | Weight.LINEAR:
-                return max(abs(self.lo), abs(self.hi), 1)
-            case Weight.OFFSET:
-                if self.pivots is None:
-                    raise ValueError("an offset has pivots")
-                least, most = int(self.pivots.min()), int(self.pivots.max())
-                return max(abs(self.scale * self.hi - least), abs(most - self.scale * self.lo), 1)
-            case Weight.RANK:
-                return max(abs(self.above), abs(self.not_above), 1)
+        return max(1, *map(abs, self.ends))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

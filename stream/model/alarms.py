@@ -65,7 +65,7 @@ class Budget:
         unit: what a neighbour differs in.
         epsilon_max: never passed; under a Gaussian promise but for its delta.
         periods: the budget periods (one for ``lifetime``); ``None`` under unit ``event``.
-        contribution: caps under unit ``user``.
+        contribution: caps under unit ``user``; one of each, of any number of windows, without.
         on_overrun: whether denied windows are wanted; changes no decision.
         gaussian: what a Gaussian budget promises; ``None`` where it is a pure epsilon.
     """
@@ -196,8 +196,6 @@ class Alarms:
 
 def each_for_itself(alarms: Alarms) -> Alarms:
     """Return the configuration for who counts the windows of alarms exactly: without panes."""
-    if not alarms.panes:
-        return alarms
     queries = {name: replace(alarm, panes="") for name, alarm in alarms.by_name.items()}
     return replace(alarms, by_name=queries, panes={})
 
@@ -234,7 +232,7 @@ def windows_cap(alarm: Alarm, budget: Budget) -> int | None:
     A run is charged to everybody, whoever is in how many of its windows. Windows over panes count
     nobody: their panes do, each as a window.
     """
-    if budget.unit is PrivacyUnit.EVENT or has_runs(alarm, budget) or alarm.panes:
+    if has_runs(alarm, budget) or alarm.panes:
         return None
     return budget.contribution.windows_per_period
 

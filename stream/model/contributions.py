@@ -67,21 +67,17 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     if groups and cap < cells:
         where = f"in every {groups} {where.replace('in', 'of', 1)}"
     unit = article(alarm.feed.unit)
-    where += "" if few is None else _in_few(few, "pane" if window == "pane" else "window")
+    if few is not None:
+        one = "pane" if window == "pane" else "window"
+        windows = one if few == 1 else f"{few} {one}s"
+        where += f" (in the first {windows} of a period that they are in)"
     if all(spec.kind is Weight.DISTINCT_UNITS for spec in alarm.aggregates):
         return f"{unit} counts {where}"
     most = caps.events_per_cell
     events = "one event" if most == 1 else f"at most {most} events"
     each = " in each" if cap > 1 or groups else ""
     where = where if most == 1 else where.removeprefix("once ")
-    rule = f"{unit} counts {where}, with {events}{each}"
-    return f"{rule}{_worth(alarm)}{_needed(alarm, most)}"
-
-
-def _in_few(few: int, window: str) -> str:
-    """Return in which windows, or panes, of a period somebody counts."""
-    windows = window if few == 1 else f"{few} {window}s"
-    return f" (in the first {windows} of a period that they are in)"
+    return f"{unit} counts {where}, with {events}{each}{_worth(alarm)}"
 
 
 def window_noun(calendar: Calendar) -> str:
@@ -117,29 +113,6 @@ def _worth(alarm: Alarm) -> str:
         _value_text(spec, alarm.feed) for spec in alarm.aggregates if spec.kind in _VALUES
     )
     return f" (worth {' and '.join(worth)})" if worth else ""
-
-
-def _needed(alarm: Alarm, events: int) -> str:
-    """Return how many units it takes to pass the thresholds of sums, where they are passed upwards.
-
-    Args:
-        alarm: the alarm.
-        events: most events of one unit in a cell.
-    """
-    if alarm.band:
-        return ""
-    told: list[str] = []
-    condition = alarm.condition
-    for text, name in zip(alarm.texts, condition.formula.atoms, strict=True):
-        atom = condition.atoms[name]
-        if name not in condition.formula.literals:
-            continue
-        spec = alarm.aggregates[atom.statistic]
-        if spec.kind is Weight.SUM and spec.never_negative and spec.hi > 0:
-            needed = -(-int(atom.thresholds.min()) // (events * spec.hi))
-            units = plural(alarm.feed.unit) if needed > 1 else alarm.feed.unit
-            told.append(f"; {text} takes {needed} {units} or more")
-    return "".join(told)
 
 
 def _value_text(spec: AggregateSpec, feed: Feed) -> str:

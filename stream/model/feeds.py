@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,10 +135,7 @@ class Domain:
 
     def __len__(self) -> int:
         """Number of groups."""
-        size = 1
-        for values in self.values:
-            size *= len(values)
-        return size
+        return prod(map(len, self.values))
 
     def times(self, members: Domain) -> Domain:
         """Return every combination with the groups of other fields, which vary fastest."""
@@ -143,29 +143,11 @@ class Domain:
 
     def group(self, index: int) -> dict[str, str]:
         """Return group ``index`` as ``{field: value}``; the last field varies fastest."""
-        chosen: dict[str, str] = {}
-        for name, values in zip(reversed(self.fields), reversed(self.values), strict=True):
-            index, at = divmod(index, len(values))
-            chosen[name] = values[at]
-        return dict(reversed(chosen.items()))
+        places = np.unravel_index(index, tuple(map(len, self.values)))
+        chosen = zip(self.fields, self.values, places, strict=True)
+        return {name: values[at] for name, values, at in chosen}
 
 
 def required_fields(feed: Feed) -> frozenset[str]:
-    """Return the names of the fields that no event may lack.
-
-    Raises:
-        ValueError: if the event time, unit or id is not declared with a type that can serve as one.
-    """
-    names = {feed.time, feed.unit} | ({feed.id} if feed.id else set())
-    kinds: Mapping[str, FieldType] = {
-        name: feed.fields[name].type for name in names if name in feed.fields
-    }
-    if names - kinds.keys() or len({feed.time, feed.unit}) < 2:
-        raise ValueError("time, unit and id are declared fields, and the unit is not the time")
-    if kinds[feed.time] not in {FieldType.TIMESTAMP, FieldType.INTEGER}:
-        raise ValueError("the event time is a timestamp")
-    if any(
-        kinds[name] not in {FieldType.STRING, FieldType.INTEGER} for name in names - {feed.time}
-    ):
-        raise ValueError("the unit and the id are strings or integers")
-    return frozenset(names)
+    """Return the names of the fields that no event may lack."""
+    return frozenset(name for name in (feed.time, feed.unit, feed.id) if name is not None)

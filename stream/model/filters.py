@@ -26,29 +26,23 @@ class Where:
     @property
     def fields(self) -> frozenset[str]:
         """Names of the fields the filter reads."""
-        raise NotImplementedError
+        match self:
+            case Compare() | IsIn() | IsNull():
+                return frozenset((self.field,))
+            case Not():
+                return self.part.fields
+            case And() | Or():
+                return frozenset().union(*(part.fields for part in self.parts))
+            case _:
+                return frozenset()
 
     def describe(self) -> str:
         """Return a canonical text: equal texts filter alike."""
         raise NotImplementedError
 
 
-class _Leaf(Where):
-    """A condition on one field."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-        field: str
-
-    @property
-    def fields(self) -> frozenset[str]:
-        """The one field."""
-        return frozenset((self.field,))
-
-
 @dataclass(frozen=True, slots=True)
-class Compare(_Leaf):
+class Compare(Where):
     """A field compared with a literal.
 
     Args:
@@ -69,7 +63,7 @@ class Compare(_Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class IsIn(_Leaf):
+class IsIn(Where):
     """A field equal to one of several literals.
 
     Args:
@@ -89,7 +83,7 @@ class IsIn(_Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull(_Leaf):
+class IsNull(Where):
     """A field that an event leaves out or sets to null.
 
     Args:
@@ -113,11 +107,6 @@ class Not(Where):
 
     part: Where
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """Fields of the part."""
-        return self.part.fields
-
     def describe(self) -> str:
         """Return ``NOT (part)``."""
         return f"NOT ({self.part.describe()})"
@@ -134,11 +123,6 @@ class _Joined(Where):
     parts: tuple[Where, ...]
 
     word: ClassVar[str]
-
-    @property
-    def fields(self) -> frozenset[str]:
-        """Fields of all parts."""
-        return frozenset().union(*(part.fields for part in self.parts))
 
     def describe(self) -> str:
         """Return the parts joined by the connective."""

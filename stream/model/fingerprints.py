@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
+from stream.model.filters import Where
 from stream.windows.calendars import LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from operators.conditions.condition import Aim, Condition
-    from operators.conditions.widths import HalfWidth
+    from operators.base import Band
+    from operators.conditions.condition import Aim, Condition, Severity
     from stream.model.alarm import AggregateSpec, Alarm, ReferenceFeed
     from stream.model.alarms import Budget
-    from stream.model.feeds import Domain, Feed, Field
+    from stream.model.feeds import Domain, Feed
     from stream.windows.calendars import Calendar
 
-__all__ = ["definition", "definition_json", "fingerprint"]
+__all__ = ["counted", "definition", "definition_json", "fingerprint"]
 
 SCHEMA_VERSION = 3
 """Raised whenever the same words would mean other decisions."""
@@ -52,40 +53,43 @@ def definition(alarm: Alarm, budget: Budget) -> dict[str, Any]:
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
     """
-    aim = alarm.aim
+    aim, band = alarm.aim, alarm.band
     return {
         "schema": SCHEMA_VERSION,
         "query": alarm.id,
         "feed": _feed(alarm.feed),
         "domain": _domain(alarm.domain),
-        **_quantifier(alarm),
         "calendar": _calendar(alarm.calendar),
-        "where": None if alarm.where is None else alarm.where.describe(),
-        "aggregates": [_aggregate(spec) for spec in alarm.aggregates],
+        "where": _plain(alarm.where),
+        "aggregates": [counted(spec) for spec in alarm.aggregates],
         "condition": _condition(alarm.condition),
         "aim": {
-            "max_fnr": _ratio(aim.max_fnr),
-            "max_fpr": _ratio(aim.max_fpr),
-            "tolerances": list(aim.tolerances),
-            "first_tolerances": list(aim.first_tolerances),
-            **({} if aim.promise == "misses" else {"promise": aim.promise}),
+            **_said(aim, "max_fnr", "max_fpr", "tolerances", "first_tolerances"),
             **mechanism_of(alarm.mechanism).definition(alarm.condition, aim),
-            **_severities(aim),
+            **_if_any(
+                promise="" if aim.promise == "misses" else aim.promise,
+                severities=[_severity(level, level.aim(aim)) for level in aim.severities],
+            ),
         },
         "mechanism": alarm.mechanism,
-        **_band(alarm),
-        **({"release": "counts"} if alarm.releases_counts else {}),
-        **({"hold_ms": alarm.hold_ms} if alarm.hold_ms else {}),
         "grace_ms": alarm.grace_ms,
         "privacy": {
             "unit": budget.unit.value,
-            "predicates_per_window": budget.contribution.predicates_per_window,
-            "events_per_cell": budget.contribution.events_per_cell,
+            **_said(budget.contribution, "predicates_per_window", "events_per_cell"),
             "period": _period(budget),
-            **({} if budget.gaussian is None else {"promise": "gdp"}),
-            **({"share": _ratio(alarm.share)} if alarm.share else {}),
-            **_few(budget),
+            **_if_any(
+                promise="" if budget.gaussian is None else "gdp",
+                share=alarm.share,
+                windows_per_period=budget.contribution.windows_per_period,
+            ),
         },
+        **_if_any(
+            members=_domain(alarm.members),
+            least=alarm.condition.least if alarm.members.fields else 0,
+            band=None if band is None else _band(band, alarm.reference),
+            release="counts" if alarm.releases_counts else "",
+            hold_ms=alarm.hold_ms,
+        ),
     }
 
 
@@ -106,11 +110,42 @@ def _domain(domain: Domain) -> list[dict[str, Any]]:
     ]
 
 
-def _quantifier(alarm: Alarm) -> dict[str, Any]:
-    """Return what groups are counted, and how many it takes; others keep their fingerprints."""
-    if not alarm.members.fields:
-        return {}
-    return {"members": _domain(alarm.members), "least": alarm.condition.least}
+def _plain(value: object) -> Any:
+    """Return a value as JSON takes it: words and whole numbers are themselves."""
+    match value:
+        case Fraction():
+            return f"{value.numerator}/{value.denominator}"
+        case Where():
+            return value.describe()
+        case np.ndarray():
+            return _digest_of_numbers(value)
+        case tuple():
+            return list(value)
+        case _:
+            return value
+
+
+def _said(of: object, *names: str) -> dict[str, Any]:
+    """Return what fields hold, by their names."""
+    return {name: _plain(getattr(of, name)) for name in names}
+
+
+def _if_any(**parts: object) -> dict[str, Any]:
+    """Return those parts that say something: alarms without keep the fingerprints they had."""
+    return {name: _plain(value) for name, value in parts.items() if value}
+
+
+def _feed(feed: Feed) -> dict[str, Any]:
+    return {
+        **_said(feed, *_OF_FEEDS),
+        "fields": {
+            name: {
+                **_said(field, "type", "lo", "hi", "resolution"),
+                "domain": None if field.domain is None else _digest_of_words(field.domain),
+            }
+            for name, field in feed.fields.items()
+        },
+    }
 
 
 _OF_FEEDS: Final = (
@@ -126,95 +161,54 @@ _OF_FEEDS: Final = (
     "allowed_skew_ms",
     "max_append_time_regression_ms",
 )
-_OF_AGGREGATES: Final = ("kind", "field", "lo", "hi", "scale", "above", "not_above")
+_OF_AGGREGATES: Final = (
+    *("kind", "field", "lo", "hi", "scale", "above", "not_above"),
+    *("resolution", "where", "pivots"),
+)
 
 
-def _said(of: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return what fields hold: strings, words of enumerations among them, and whole numbers."""
-    return {name: getattr(of, name) for name in names}
+def counted(spec: AggregateSpec) -> dict[str, Any]:
+    """Return what a statistic counts, likewise: equal where two count the same."""
+    terms = [{"factor": term.factor, **counted(term.alone)} for term in spec.terms]
+    return {**_said(spec, *_OF_AGGREGATES), **_if_any(terms=terms)}
 
 
-def _feed(feed: Feed) -> dict[str, Any]:
-    fields = {name: _field(field) for name, field in feed.fields.items()}
-    return {**_said(feed, _OF_FEEDS), "fields": fields}
-
-
-def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
+def _band(band: Band, reference: ReferenceFeed | None) -> dict[str, Any]:
+    """Return what is watched, and around what."""
+    decider = band.decider
+    tau = _said(decider.tau, "share") if isinstance(decider.tau, Relative) else decider.tau
     return {
-        **_said(spec, _OF_AGGREGATES),
-        "resolution": _ratio(spec.resolution),
-        "where": None if spec.where is None else spec.where.describe(),
-        "pivots": None if spec.pivots is None else _digest_of_numbers(spec.pivots),
-        **_terms(spec),
+        "decider": decider.name,
+        "tau": tau,
+        **_said(decider, "epsilon"),
+        **_said(band, "references"),
+        **decider.definition,
+        **_if_any(reference=None if reference is None else _reference(reference)),
     }
 
 
-def _terms(spec: AggregateSpec) -> dict[str, Any]:
-    """Return what a linear statistic is made of; others keep the fingerprints they had."""
-    if not spec.terms:
-        return {}
-    return {"terms": [{"factor": term.factor, **_aggregate(term.alone)} for term in spec.terms]}
-
-
-def _band(alarm: Alarm) -> dict[str, Any]:
-    """Return what is watched of a band; other alarms keep the fingerprints they had."""
-    band = alarm.band
-    if band is None:
-        return {}
-    references = {} if alarm.reference is None else {"reference": _reference(alarm.reference)}
+def _severity(level: Severity, alone: Aim) -> dict[str, Any]:
+    """Return a severity level, and what is promised of it alone."""
     return {
-        "band": {
-            "decider": band.decider.name,
-            "epsilon": _ratio(band.decider.epsilon),
-            "tau": _half_width(band.decider.tau),
-            "references": _digest_of_numbers(band.references),
-            **band.decider.definition,
-            **references,
-        }
+        "name": level.name,
+        "sha256": _digest_of_numbers(level.distances),
+        "tolerance": alone.tolerances[0],
+        **_said(alone, "max_fnr", "max_fpr"),
     }
-
-
-def _severities(aim: Aim) -> dict[str, Any]:
-    """Return severity levels; alarms without keep the fingerprints they had."""
-    own = [(each, each.aim(aim)) for each in aim.severities]
-    found = [
-        {
-            "name": level.name,
-            "sha256": _digest_of_numbers(level.distances),
-            "max_fnr": _ratio(one.max_fnr),
-            "max_fpr": _ratio(one.max_fpr),
-            "tolerance": one.tolerances[0],
-        }
-        for level, one in own
-    ]
-    return {"severities": found} if found else {}
-
-
-def _half_width(tau: HalfWidth) -> int | dict[str, str | None]:
-    return {"share": _ratio(tau.share)} if isinstance(tau, Relative) else tau
 
 
 def _reference(reference: ReferenceFeed) -> dict[str, Any]:
     """Return what is counted on a public feed; how long it is waited for changes no decision."""
-    return {
-        "feed": _feed(reference.feed),
-        "where": None if reference.where is None else reference.where.describe(),
-        **_counted(reference),
-    }
-
-
-def _counted(reference: ReferenceFeed) -> dict[str, Any]:
-    """Return what references are read off; counts and sums keep the fingerprints they had."""
-    if reference.kind is None:
-        return {"aggregate": _aggregate(*reference.aggregates)}
-    return {"aggregates": [_aggregate(each) for each in reference.aggregates]}
+    aggregates = [counted(each) for each in reference.aggregates]
+    # Counts and sums keep the fingerprints they had.
+    read = {"aggregates": aggregates} if reference.kind else {"aggregate": aggregates[0]}
+    return {"feed": _feed(reference.feed), "where": _plain(reference.where), **read}
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
     return {
         "formula": str(condition.formula),
-        "sensitivities": list(condition.sensitivities),
-        "cells": condition.cells,
+        **_said(condition, "sensitivities", "cells"),
         "atoms": [
             {
                 "atom": name,
@@ -223,17 +217,7 @@ def _condition(condition: Condition) -> dict[str, Any]:
             }
             for name in condition.formula.atoms
         ],
-        **({"guards": sorted(condition.guards)} if condition.guards else {}),
-    }
-
-
-def _field(field: Field) -> dict[str, Any]:
-    return {
-        "type": field.type.value,
-        "domain": None if field.domain is None else _digest_of_words(field.domain),
-        "lo": _ratio(field.lo),
-        "hi": _ratio(field.hi),
-        "resolution": _ratio(field.resolution),
+        **_if_any(guards=sorted(condition.guards)),
     }
 
 
@@ -241,17 +225,12 @@ def _calendar(calendar: Calendar) -> dict[str, Any]:
     """Return the windows in numbers, so that another spelling of a schedule changes nothing."""
     parts: dict[str, Any]
     if isinstance(calendar, LocalCalendar):
-        parts = {
-            "size_days": calendar.size_days,
-            "step_days": calendar.step_days,
-            "timezone": calendar.timezone,
-        }
+        parts = _said(calendar, "size_days", "step_days", "timezone")
     else:
         size_ms, step_ms = calendar.lengths
         name = "cumulative_step_ms" if isinstance(calendar, CumulativeCalendar) else "step_ms"
         parts = {"size_ms": size_ms, name: step_ms}
-    schedule = calendar.schedule
-    active = None
+    active, schedule = None, calendar.schedule
     if schedule is not None:
         active = {"timezone": schedule.timezone, "spans": [list(span) for span in schedule.spans]}
     return {**parts, "active": active}
@@ -263,16 +242,6 @@ def _period(budget: Budget) -> dict[str, Any] | None:
         return None
     calendar = periods.calendar
     return {"windows": "lifetime"} if calendar is None else _calendar(calendar)
-
-
-def _few(budget: Budget) -> dict[str, Any]:
-    """Return the cap over a period; alarms without one keep the fingerprints they had."""
-    few = budget.contribution.windows_per_period
-    return {} if few is None else {"windows_per_period": few}
-
-
-def _ratio(value: Fraction | None) -> str | None:
-    return None if value is None else f"{value.numerator}/{value.denominator}"
 
 
 def _digest_of_words(words: Sequence[str]) -> str:

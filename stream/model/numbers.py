@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import count
 from typing import Final
 
 __all__ = ["LONGEST_NUMBER", "decimal", "number", "whole_steps"]
@@ -33,14 +34,10 @@ def number(text: str) -> Fraction | None:
 
 def decimal(value: Fraction) -> str:
     """Return a fraction as people write it: ``0.05`` where decimals end, else ``1/3``."""
-    rest, twos, fives = value.denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
+    below = value.denominator
+    if pow(10, below.bit_length(), below):  # decimals do not end
         return str(value)
-    places = max(twos, fives)
+    places = next(at for at in count() if not pow(10, at, below))
     digits = str(abs(int(value * 10**places))).rjust(places + 1, "0")
     text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
     return f"-{text}" if value < 0 else text

@@ -15,9 +15,9 @@ ranges of the number line (``ValueSet.integers``), so that ``size > 3 AND size <
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
 from accountant.regions.regions import Region, Value, ValueSet
@@ -26,7 +26,7 @@ from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from stream.model.alarm import Alarm
     from stream.model.feeds import Domain, Feed
@@ -58,27 +58,29 @@ def region_of(alarm: Alarm) -> Region:
     """
     feed, reader = alarm.feed, _Reader(alarm.feed)
     parts = [part for spec in alarm.aggregates for part in (spec.terms or (spec,))]
-    asked = _all([reader.filter(alarm.where), _domain(alarm)])
-    covered = _any(reader.filter(part.where) for part in parts)
-    possible = _all([asked, covered]) or asked  # FILTERs that cover no row are a warning's
-    if possible is None:
-        return Region.nothing()
+    asked = reader.filter(alarm.where) & _grouped(alarm)
+    covered = asked & _around(reader.filter(part.where) for part in parts)
+    possible = asked if covered.empty else covered  # FILTERs that cover no row are a warning's
+    if possible.empty:
+        return possible
     conditions = {FEED: ValueSet.of(feed.name)}
-    for name, allowed in possible.items():
-        # What every value of the type meets constrains no event that has the field.
-        if not allowed.null and allowed.values != _KINDS[feed.fields[name].type]:
-            conditions[attribute_of(feed, name)] = allowed.values
+    for name, field in feed.fields.items():
+        attribute, kind = attribute_of(feed, name), _KINDS[field.type]
+        values = possible.values(attribute)
+        # What may be null stays open. What every value of the type meets constrains no event.
+        if values | kind == kind and values != kind:
+            conditions[attribute] = values
     return Region.of(conditions)
 
 
 def group_by_of(alarm: Alarm) -> tuple[str, ...]:
     """Return the attributes that the alarm groups by, in the order of its domain."""
-    return tuple(attribute_of(alarm.feed, name) for name in alarm.domain.fields)
+    return tuple(attribute for attribute, _, _ in _declared(alarm, alarm.domain))
 
 
 def cells_of(alarm: Alarm) -> Iterator[tuple[Value, ...]]:
     """Yield every group of the alarm, in order, as values of ``group_by_of``."""
-    return product(*(each for _, each in _declared(alarm, alarm.domain)))
+    return product(*(values for _, _, values in _declared(alarm, alarm.domain)))
 
 
 def cell_values(alarm: Alarm) -> tuple[tuple[ValueSet, ...], ...]:
@@ -86,30 +88,8 @@ def cell_values(alarm: Alarm) -> tuple[tuple[ValueSet, ...], ...]:
 
     A set is empty where a value of the field's type is never written so.
     """
-    return tuple(_apart(kind, values) for kind, values in _declared(alarm, alarm.domain))
+    return tuple(_apart(kind, values) for _, kind, values in _declared(alarm, alarm.domain))
 
-
-@dataclass(frozen=True, slots=True)
-class _Allowed:
-    """What a field may be: one of some values, or null."""
-
-    values: ValueSet
-    null: bool
-
-    @property
-    def none(self) -> bool:
-        return self.values.empty and not self.null
-
-    def __and__(self, other: _Allowed) -> _Allowed:
-        return _Allowed(self.values & other.values, self.null and other.null)
-
-    def __or__(self, other: _Allowed) -> _Allowed:
-        return _Allowed(self.values | other.values, self.null or other.null)
-
-
-if TYPE_CHECKING:
-    # What each field may be, fields left out being open; None where no event will do.
-    _Box = Mapping[str, _Allowed] | None
 
 _KINDS: dict[FieldType, ValueSet] = {
     FieldType.STRING: ValueSet.strings(),
@@ -122,17 +102,21 @@ _WHOLE = frozenset({FieldType.INTEGER, FieldType.TIMESTAMP})
 
 
 class _Reader:
-    """Finds what a filter asks of each field of a feed."""
+    """Finds what a filter asks of each field of a feed.
+
+    What fields may be is a region while it is read: values of other types than the field's stand
+    for null there.
+    """
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._required = {feed.time, feed.unit, feed.id}  # an event without one is dropped
 
-    def filter(self, node: Where | None) -> _Box:
+    def filter(self, node: Where | None) -> Region:
         """Return what fields may be where a filter is true, if there is one."""
-        return {} if node is None else self.where(node, truth=True)
+        return Region.everything() if node is None else self.where(node, truth=True)
 
-    def where(self, node: Where, *, truth: bool) -> _Box:
+    def where(self, node: Where, *, truth: bool) -> Region:
         """Return what fields may be where the filter is true, or where it is false."""
         match node:
             case Not():
@@ -140,80 +124,65 @@ class _Reader:
             case And() | Or():
                 parts = [self.where(part, truth=truth) for part in node.parts]
                 # By de Morgan a disjunction is false where every part is.
-                return _all(parts) if isinstance(node, And) is truth else _any(parts)
+                return reduce(and_, parts) if isinstance(node, And) is truth else _around(parts)
             case IsNull():
-                return self._leaf(node.field, ValueSet.nothing(), null=True, truth=truth)
+                kind = self._kind(node.field)
+                null = ValueSet.nothing() if node.field in self._required else ~kind
+                return self._of(node.field, null if truth else kind)
             case IsIn():
-                values = _listed(node.type, node.values)
-                return self._leaf(node.field, values, null=False, truth=truth)
+                return self._leaf(node.field, _listed(node.type, node.values), truth=truth)
             case Compare():
                 values = _compared(node.type, node.comparison, node.value)
-                return self._leaf(node.field, values, null=False, truth=truth)
+                return self._leaf(node.field, values, truth=truth)
             case _:
-                return {}
+                return Region.everything()
 
-    def _leaf(self, name: str, values: ValueSet, *, null: bool, truth: bool) -> _Box:
-        """Return what one field may be where a condition on it is true, or where it is false.
+    def _leaf(self, name: str, values: ValueSet, *, truth: bool) -> Region:
+        """Return what a field may be where it has some values, or where it has others.
 
-        Only a test for null is ever decided for a null.
+        Neither is ever decided for a null.
         """
-        kind = _KINDS[self._feed.fields[name].type]
-        null = null and truth and name not in self._required
-        allowed = _Allowed((values if truth else ~values) & kind, null)
-        return None if allowed.none else {name: allowed}
+        return self._of(name, (values if truth else ~values) & self._kind(name))
+
+    def _kind(self, name: str) -> ValueSet:
+        return _KINDS[self._feed.fields[name].type]
+
+    def _of(self, name: str, values: ValueSet) -> Region:
+        return Region.of({attribute_of(self._feed, name): values})
 
 
-def _both(left: Mapping[str, _Allowed], right: Mapping[str, _Allowed]) -> _Box:
-    both = dict(left)
-    for name, allowed in right.items():
-        both[name] = both[name] & allowed if name in both else allowed
-    return None if any(allowed.none for allowed in both.values()) else both
+def _around(parts: Iterable[Region]) -> Region:
+    """Return the smallest region around some: what one of them leaves open stays open."""
+    some = [part for part in parts if not part.empty]
+    if not some:
+        return Region.nothing()
+    names = set[str].intersection(*(set(part.attributes) for part in some))
+    return Region.of({name: reduce(or_, (part.values(name) for part in some)) for name in names})
 
 
-def _all(parts: Iterable[_Box]) -> _Box:
-    """Return what fields may be where all parts hold."""
-    result: _Box = {}
-    for part in parts:
-        result = None if result is None or part is None else _both(result, part)
-    return result
-
-
-def _any(parts: Iterable[_Box]) -> _Box:
-    """Return what fields may be where some part holds: the smallest box around them."""
-    result: _Box = None
-    for part in parts:
-        if result is None or part is None:
-            result = part if result is None else result
-        else:
-            result = {name: result[name] | part[name] for name in result if name in part}
-    return result
-
-
-def _domain(alarm: Alarm) -> dict[str, _Allowed]:
+def _grouped(alarm: Alarm) -> Region:
     """Return the declared values of the fields that the alarm groups by."""
-    declared = zip(alarm.counted.fields, _declared(alarm, alarm.counted), strict=True)
-    return {
-        name: _Allowed(_together(kind, values), null=False) for name, (kind, values) in declared
-    }
+    declared = _declared(alarm, alarm.counted)
+    return Region.of({name: _together(kind, values) for name, kind, values in declared})
 
 
 @lru_cache(maxsize=_DOMAINS)
 def _together(kind: FieldType, values: tuple[FieldValue, ...]) -> ValueSet:
-    return _listed(kind, values) & _KINDS[kind]
+    return _listed(kind, values)
 
 
 @lru_cache(maxsize=_DOMAINS)
 def _apart(kind: FieldType, values: tuple[FieldValue, ...]) -> tuple[ValueSet, ...]:
-    return tuple(_listed(kind, (value,)) & _KINDS[kind] for value in values)
+    return tuple(_listed(kind, (value,)) for value in values)
 
 
 def _declared(
     alarm: Alarm, domain: Domain
-) -> Iterator[tuple[FieldType, tuple[str | int | bool, ...]]]:
-    """Yield the type and the declared values of every field of a domain."""
+) -> Iterator[tuple[str, FieldType, tuple[str | int | bool, ...]]]:
+    """Yield the attribute, the type and the declared values of every field of a domain."""
     for name, values in zip(domain.fields, domain.values, strict=True):
         kind = alarm.feed.fields[name].type
-        yield kind, typed(values, kind)
+        yield attribute_of(alarm.feed, name), kind, typed(values, kind)
 
 
 def typed(values: Sequence[str], kind: FieldType) -> tuple[str | int | bool, ...]:
@@ -241,10 +210,10 @@ def _integer(text: str) -> int | str:
 
 
 def _listed(kind: FieldType, values: Iterable[FieldValue]) -> ValueSet:
-    """Return the set of some literals of a type."""
+    """Return the set of those literals that are of a type."""
     if kind in _WHOLE:
         return ValueSet.integers(*(value for value in values if isinstance(value, int)))
-    return ValueSet.of(*values)
+    return ValueSet.of(*values) & _KINDS[kind]
 
 
 def _compared(kind: FieldType, comparison: Comparison, value: FieldValue) -> ValueSet:

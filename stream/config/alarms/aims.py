@@ -16,7 +16,6 @@ from operators.conditions.condition import Aim
 from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
-from operators.descriptors import FOR_FORMULAS
 from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
@@ -28,11 +27,12 @@ from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from operators.descriptors import Mechanism
-    from stream.config.alarms.statistics import Counting
+    from stream.config.alarms.statistics import CountedAtom, Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.having import HavingReader
     from stream.config.yamlfile import Loc
+    from stream.model.alarm import AggregateSpec
 
 __all__ = ["AimReader"]
 
@@ -64,17 +64,17 @@ class AimReader:
         Raises:
             Refused: it has an error.
         """
-        given, places = self._amounts()
-        self._check_keys()
+        given, atoms = self._amounts(), self.counting.atoms
         if self.findings.errors:
             raise Refused
-        tolerances = tuple(tolerance or 0 for tolerance in given)
-        for atom, tolerance in enumerate(tolerances):
-            self._check_room(atom, tolerance, places[atom])
+        for atom in atoms:
+            if atom.name in given:
+                self._check_room(atom, *given[atom.name])
         first, levels = _default_first(self.counting), self._levels()
         if self.findings.errors:
             raise Refused
-        how = self.model.mechanism
+        how, none = self.model.mechanism, (0, ())
+        tolerances = tuple(given.get(atom.name, none)[0] for atom in atoms)
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -94,82 +94,53 @@ class AimReader:
         """What decides it."""
         return mechanism_of(self.model.mechanism.name)
 
-    def _check_keys(self) -> None:
-        """Refuse keys that the mechanism does not read, and tests too many."""
-        literals = self.counting.condition.formula.literals
-        if self._mechanism.panes is not None and len(literals) > 1:
-            self.findings.wrong(
-                "mechanism",
-                f"{self._mechanism.name} takes one comparison, but HAVING becomes {len(literals)}",
-                FOR_FORMULAS,
-            )
-
-    def _amounts(self) -> tuple[list[int | None], list[Loc]]:
-        """Return per atom which tolerance it was given, in units of its statistic, and where."""
-        written, atoms = self.model.tolerance, self.counting.atoms
-        given: list[int | None] = [None] * len(atoms)
-        places: list[Loc] = [("tolerance",)] * len(atoms)
+    def _amounts(self) -> dict[str, tuple[int, Loc]]:
+        """Return what tolerances are given, by atom, in units of their statistics, and where."""
+        written = self.model.tolerance
+        found: dict[str, tuple[int, Loc]] = {}
         whole = written.get("") if len(written) == 1 else None
-        if whole and len(self._measured_in()) > 1:
+        units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
+        if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
-            self.findings.wrong("tolerance", message, self._one_each(whole))
-            return given, places
+            raise self.findings.wrong("tolerance", message, self._one_each(whole))
         for text, value in written.items():
             at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
             with suppress(Refused):
                 for atom in self._named(text, at) if whole is None else self._compared:
-                    amount, known = self._amount(value, atom, at), given[atom]
-                    given[atom] = amount if known is None else min(known, amount)
-                    places[atom] = at
-        return given, places
+                    amount = self._amount(value, atom, at)
+                    before, _ = found.get(atom.name, (amount, at))
+                    found[atom.name] = min(before, amount), at
+        return found
 
     @property
-    def _compared(self) -> list[int]:
+    def _compared(self) -> list[CountedAtom]:
         """Atoms that are more than guards."""
-        return [atom for atom, counted in enumerate(self.counting.atoms) if not counted.guard]
+        return [atom for atom in self.counting.atoms if not atom.guard]
 
-    def _named(self, text: str, at: Loc) -> list[int]:
+    def _named(self, text: str, at: Loc) -> list[CountedAtom]:
         """Return the atoms that a comparison, or its negation, makes."""
         atoms = self.counting.atoms
         try:
             asked = self.reader.read_key(text)
         except SqlProblem:
             asked = ()
-        known = {part: number for number, atom in enumerate(atoms) for part in atom.meant}
+        known = {part: atom for atom in atoms for part in atom.meant}
         for meant in (asked, tuple(part.negated for part in asked)):
             if meant and known.keys() >= set(meant):
                 return [known[part] for part in meant]
         shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
         message = f"HAVING has no comparison `{shown}`"
-        self.findings.wrong(at, message, f"write one of: {written}", key=True)
-        return []
-
-    def _measured_in(self) -> set[tuple[object, ...]]:
-        """Return the units that the comparisons' tolerances have."""
-        units: set[tuple[object, ...]] = set()
-        for spec in map(self.counting.spec_of, self._compared):
-            if spec.kind is Weight.LINEAR:
-                units.add(("linear", spec.terms, spec.resolution))
-            elif spec.kind in {Weight.SUM, Weight.OFFSET}:
-                units.add(("sum", spec.field))
-            elif spec.kind is Weight.RANK and spec.largest > 1:
-                units.add(("rank", spec.above, spec.not_above))
-            else:
-                units.add(("count",))
-        return units
+        raise self.findings.wrong(at, message, f"write one of: {written}", key=True)
 
     def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
         entries: dict[str, Fraction] = {}
         for atom in self._compared:
-            unit, room = self.counting.spec_of(atom).per_unit, self._room(atom)
-            amount = int(value / unit)
-            if room is not None:
-                amount = min(amount, max(room // 2, 0))
-            entries[self.counting.atoms[atom].text] = amount * unit
+            unit = self.counting.spec_of(atom).per_unit
+            entries[atom.text] = min(int(value / unit), max(self._room(atom) // 2, 0)) * unit
         return f"write tolerance: {mapping_text(entries)}"
 
-    def _amount(self, value: Fraction, atom: int, at: Loc) -> int:
+    def _amount(self, value: Fraction, atom: CountedAtom, at: Loc) -> int:
         """Return a tolerance in units of a statistic."""
         spec = self.counting.spec_of(atom)
         summed = spec.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}
@@ -180,18 +151,13 @@ class AimReader:
         with self.findings.placing(at):
             return int(in_steps(value, spec.per_unit, "tolerance", of))
 
-    def _room(self, atom: int) -> int | None:
-        condition = self.counting.condition
-        return room_of(
-            condition,
-            condition.formula.atoms[atom],
-            self.counting.spec_of(atom),
-            looks_twice=self._mechanism.first_phase,
-        )
+    def _room(self, atom: CountedAtom) -> int:
+        condition, spec = self.counting.condition, self.counting.spec_of(atom)
+        return room_of(condition, atom.name, spec, looks_twice=self._mechanism.first_phase)
 
-    def _check_room(self, atom: int, tolerance: int, at: Loc) -> None:
-        room, text = self._room(atom), self.counting.atoms[atom].text
-        if not tolerance or room is None or 2 * tolerance <= room:
+    def _check_room(self, atom: CountedAtom, tolerance: int, at: Loc) -> None:
+        room, text = self._room(atom), atom.text
+        if not tolerance or 2 * tolerance <= room:
             return
         unit = self.counting.spec_of(atom).per_unit
         half, lowest = decimal(max(room // 2, 0) * unit), decimal(room * unit)
@@ -212,7 +178,7 @@ class AimReader:
         written = self.model.mechanism.levels
         if written is None:
             return None
-        levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
+        levels = LevelGrid(**dict(written))
         with self.findings.placing(self.model.mechanism.at("levels")):
             Grid.asked(levels, 1)
         return levels
@@ -226,9 +192,9 @@ class AimReader:
                 f" {float(aim.max_fnr):g} holds from twice the tolerance above it",
             )
         zero = [
-            atoms[atom].text
-            for atom in self._compared
-            if not aim.tolerances[atom] and self._room(atom) != 0
+            atom.text
+            for atom, tolerance in zip(atoms, aim.tolerances, strict=True)
+            if not (tolerance or atom.guard) and self._room(atom)
         ]
         if zero and "tolerance" not in self.open:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
@@ -239,12 +205,12 @@ class AimReader:
             )
         condition = self.counting.condition
         asked = quorate(condition, aim)
-        for name, atom in zip(condition.formula.atoms, atoms, strict=True):
-            if name not in asked.guards | asked.extremes or name not in condition.formula.literals:
+        for atom in atoms:
+            if atom.name not in (asked.guards | asked.extremes) & {*condition.formula.literals}:
                 continue
-            quorum = int(asked.atoms[name].thresholds[0])
+            quorum = int(asked.atoms[atom.name].thresholds[0])
             takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
-            if name in asked.extremes:
+            if atom.name in asked.extremes:
                 takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
@@ -254,19 +220,27 @@ class AimReader:
                 )
 
 
+def _unit_of(spec: AggregateSpec) -> object:
+    """Return what the tolerance of a statistic is measured in: equal where it is the same."""
+    match spec.kind:
+        case Weight.LINEAR:
+            return spec.terms, spec.resolution
+        case Weight.SUM | Weight.OFFSET:
+            return spec.field
+        case _:  # events, or what a quantile weighs them by
+            return (spec.above, spec.not_above) if spec.largest > 1 else None
+
+
 def _default_first(counting: Counting) -> FirstTolerances:
     """Return what applies to a condition where nothing is written.
 
     A threshold tells how large counts and sums are, and nothing of the size of other statistics.
     """
-    condition = counting.condition
     shares: list[int | None] = []
-    for atom, counted in enumerate(counting.atoms):
-        if counted.guard or counting.spec_of(atom).kind not in _ADDED_UP:
+    for atom in counting.atoms:
+        if atom.guard or counting.spec_of(atom).kind not in _ADDED_UP:
             shares.append(None)
-            continue
-        bounds = condition.atoms[condition.formula.atoms[atom]].thresholds
-        after = int(counted.asked[0].comparison.after)  # s > c is s >= c + 1
-        ends = (int(bounds.max()) - after, int(bounds.min()) - after)
-        shares.append(int(_FIRST_SHARE * max(map(abs, ends))))
+        else:
+            bounds = atom.test.thresholds - atom.meant[0].comparison.after  # s > c is s >= c + 1
+            shares.append(int(_FIRST_SHARE * int(abs(bounds).max())))
     return FirstTolerances(tuple(shares))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
 from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from operators.registry import OFFERED, mechanism_of
+from operators.registry import OFFERED, mechanism_of, price
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.baseline import baseline_of
@@ -18,9 +17,9 @@ from stream.config.alarms.contradictions import constant_condition
 from stream.config.alarms.excluded import excluded
 from stream.config.alarms.reduction import Tree
 from stream.config.alarms.severities import levels_of, read_levels
-from stream.config.alarms.silence import ends_of, longest_run
+from stream.config.alarms.silence import longest_run
 from stream.config.alarms.statistics import assemble
-from stream.config.alarms.thresholds import Profiles, ThresholdReader, as_for
+from stream.config.alarms.thresholds import ThresholdReader, as_for
 from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
 from stream.config.findings import Refused
@@ -114,22 +113,33 @@ class AlarmBuilder:
             baseline = baseline_of(model, parsed, tables)
         if read is None or findings.errors:
             raise Refused
-        looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
-        aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
-        # One event is then in one question alone.
-        once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
-        ends = ends_of(parsed.feed, self.budget)
-        if aim.max_fnr_in_silence is not None and ends is not None:
-            asked = (longest_run(calendar, *ends) * len(domain) - 1) * aim.questions
+        aim = replace(
+            read.aim,
+            alarms=alarms or read.aim.alarms,
+            looks=looks_of(calendar),
+            gaussian=self.budget.gaussian is not None,
+        )
+        if aim.max_fnr_in_silence is not None:
+            windows = longest_run(calendar, self.budget.periods, parsed.feed.history) or 1
+            asked = (windows * len(domain) - 1) * aim.questions
             aim = replace(aim, asked_in_silence=asked)
-        read = replace(read, aim=aim, condition=replace(read.condition, one_question=once))
+        of_event = self.budget.unit is PrivacyUnit.EVENT
+        condition = replace(
+            read.condition,
+            monotone=_moves_one_way(read),
+            # One event is then in one question alone.
+            one_question=of_event and calendar.overlap == 1 == aim.questions,
+            steady=of_event and parsed.feed.id is None and _is_steady(read),
+            members=len(members),
+            least=parsed.least,
+        )
         alarm = Alarm(
             id=name,
             feed=parsed.feed,
             domain=domain,
             calendar=calendar,
             where=parsed.where,
-            **vars(read),
+            **vars(replace(read, aim=aim, condition=condition)),
             mechanism=how.name,
             grace_ms=timing.grace,
             publish_delay_ms=timing.publish_delay,
@@ -163,7 +173,8 @@ class AlarmBuilder:
             hint = "write a smaller repeat, or repeat_in: window"
             raise self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
         with self.findings.placing("mechanism"):  # a run may be none that can be planned
-            mechanism_of(alarm.mechanism).check_members(alarm.condition)
+            aim = replace(alarm.aim, panes=alarm.aim.looks)  # as few as a window can have
+            price(alarm.mechanism, alarm.condition, aim, band=alarm.band)
             tell(alarm, measures, self.budget, self.findings)
             return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
 
@@ -183,14 +194,13 @@ class AlarmBuilder:
             except ValueError as error:
                 hint = 'write active: "Mon-Fri 07:00-22:00"'
                 raise self.findings.wrong("active", str(error), hint) from None
+        size, step = parsed.size, parsed.step
         calendar: Calendar
-        if parsed.cumulative:
-            sizes = parsed.size.milliseconds, parsed.step.milliseconds
-            calendar = CumulativeCalendar(*sizes, schedule)
-        elif parsed.size.days:
-            calendar = LocalCalendar(parsed.size.days, parsed.step.days, self.zone.key, schedule)
+        if size.days and not parsed.cumulative:
+            calendar = LocalCalendar(size.days, step.days, self.zone.key, schedule)
         else:
-            calendar = FixedCalendar(parsed.size.milliseconds, parsed.step.milliseconds, schedule)
+            kind = CumulativeCalendar if parsed.cumulative else FixedCalendar
+            calendar = kind(size.milliseconds, step.milliseconds, schedule)
         with self.findings.placing("active"):
             calendar.next_active(calendar.first_starting_at(0))
         return calendar
@@ -206,7 +216,7 @@ class AlarmBuilder:
                 parsed=parsed,
                 asked=asked,
                 tables=tables,
-                cap=self._cap,
+                cap=self.budget.contribution.events_per_cell,
                 per_user=self.budget.unit is PrivacyUnit.USER,
                 findings=findings,
                 feeds=self.feeds,
@@ -221,99 +231,70 @@ class AlarmBuilder:
             raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
         aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
-        return ReadAlarm(
-            aggregates=counting.aggregates,
-            condition=replace(
-                counting.condition,
-                monotone=_moves_one_way(counting),
-                steady=self._is_steady(counting, parsed.feed),
-                members=prod(map(len, tables.domain.values[len(parsed.group) :])),
-                least=parsed.least,
-            ),
-            aim=aim,
-            first=first,
-            texts=tuple(atom.text for atom in counting.atoms),
-        )
-
-    def _is_steady(self, counting: Counting, feed: Feed) -> bool:
-        """Tell whether an event moves every step count it is in by one, whatever else is there.
-
-        A distinct count forgets an event once its person comes again, an id once its copy does,
-        sums are rounded to steps, and the score of several comparisons follows now one and now
-        another.
-        """
-        condition = counting.condition
-        single = set(condition.sensitivities) == {1} and len(condition.formula.literals) == 1
-        plain = all(spec.kind is Weight.COUNT for spec in counting.aggregates)
-        of_event = self.budget.unit is PrivacyUnit.EVENT
-        return of_event and plain and single and feed.id is None
-
-    @property
-    def _cap(self) -> int:
-        """How many events of one neighbour may count in a cell."""
-        user = self.budget.unit is PrivacyUnit.USER
-        return self.budget.contribution.events_per_cell if user else 1
+        texts = tuple(atom.text for atom in counting.atoms)
+        return ReadAlarm(counting.aggregates, counting.condition, aim, first, texts)
 
     def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting:
         """Return what the alarm counts and tests."""
-        domain = reader.domain
         levels: dict[Asked, Levels] = {}
         failed: set[tuple[Measure | None, Threshold]] = set()
-        for asked in parsed.having.leaves():
+        for asked in dict.fromkeys(parsed.having.leaves()):
             # One report for a bad table, however many aggregates are compared with it.
             key = (None if asked.threshold.table else asked.measure, asked.threshold)
-            if asked in levels or key in failed:
-                continue
-            try:
-                levels[asked] = reader.read(asked)
-            except Refused:
-                failed.add(key)
+            if key not in failed:
+                try:
+                    levels[asked] = reader.read(asked)
+                except Refused:
+                    failed.add(key)
         if failed:
             raise Refused
-        profiles = Profiles.of(domain, levels.values())
-        self._refuse_constants(parsed, levels, profiles, domain)
+        self._refuse_constants(parsed, levels, reader.domain)
         with self.findings.placing("sql"):
             return assemble(
                 parsed.having,
                 levels,
-                profiles,
-                cap=self._cap,
+                cap=self.budget.contribution.events_per_cell,
                 offset=parsed.having_offset,
             )
 
     def _refuse_constants(
-        self,
-        parsed: ParsedQuery,
-        levels: Mapping[Asked, Levels],
-        profiles: Profiles,
-        domain: Domain,
+        self, parsed: ParsedQuery, levels: Mapping[Asked, Levels], domain: Domain
     ) -> None:
         """Refuse comparisons with one outcome; where there is none, a condition with one."""
-        comparisons = [
-            (Tree(asked), {asked: levels[asked]}, asked.text, asked.threshold.offset)
-            for asked in levels
-        ]
         whole = (parsed.having, levels, "this condition", parsed.having_offset)
-        for tree, read, text, offset in (*comparisons, whole):
-            constant = constant_condition(tree, read, profiles)
+        per_cell = any(each.axis is not None for each in levels.values())
+        for tree, read, text, offset in (
+            *((Tree(one), {one: levels[one]}, one.text, one.threshold.offset) for one in levels),
+            whole,
+        ):
+            constant = constant_condition(tree, read)
             if constant is None or (read is levels and self.findings.errors):
                 continue
-            (outcome, profile), where = constant, ""
-            if any(profiles.used):
-                where = as_for(domain, profiles.a_cell_of(profile))
-            data = "always" if outcome else "never"
+            outcome, cell = constant
+            message = f"{text} is {'always' if outcome else 'never'} true"
+            message += as_for(domain, cell) if per_cell else ""
             hint = "change the condition: the alarm would cost epsilon for nothing"
-            self.findings.wrong("sql", f"{text} is {data} true{where}", hint, offset)
+            self.findings.wrong("sql", message, hint, offset)
         if self.findings.errors:
             raise Refused
 
 
-def _moves_one_way(counting: Counting) -> bool:
+def _moves_one_way(read: ReadAlarm) -> bool:
     """Tell whether one more person moves all comparisons one way, guards included.
 
     No event weighs below zero, and none of two comparisons asks for more where the other asks for
     less.
     """
-    formula = counting.condition.formula
+    formula = read.condition.formula
     ways = {literal in formula.atoms for literal in formula.literals}
-    return len(ways) == 1 and all(spec.never_negative for spec in counting.aggregates)
+    return len(ways) == 1 and all(spec.never_negative for spec in read.aggregates)
+
+
+def _is_steady(read: ReadAlarm) -> bool:
+    """Tell whether an event moves every step count it is in by one, whatever else is there.
+
+    A distinct count forgets an event once its person comes again, an id once its copy does, sums
+    are rounded to steps, and the score of several comparisons follows now one and now another.
+    """
+    one = set(read.condition.sensitivities) == {1} and len(read.condition.formula.literals) == 1
+    return one and all(spec.kind is Weight.COUNT for spec in read.aggregates)

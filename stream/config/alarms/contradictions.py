@@ -9,12 +9,13 @@ is constant, while some dependences between aggregates go unnoticed.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import ceil, floor, inf, prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from stream.config.alarms.reduction import Function
+from stream.config.alarms.thresholds import unlike_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.config.alarms.reduction import Tree
-    from stream.config.alarms.thresholds import Levels, Profiles
+    from stream.config.alarms.thresholds import Levels
     from stream.config.sql.comparisons import Asked, Measure
 
 __all__ = ["constant_condition"]
@@ -32,33 +33,31 @@ MOST_COMBINATIONS: Final = 1 << 16
 
 _MOST_TRIED: Final = 1 << 22
 
-_Cut = tuple[Fraction | int, int]
+_Cut = tuple[Fraction | float, int]
 """A place between values: before (0) or after (1) a number."""
 
 
 def constant_condition(
-    tree: Tree[Asked],
-    levels: Mapping[Asked, Levels],
-    profiles: Profiles,
+    tree: Tree[Asked], levels: Mapping[Asked, Levels]
 ) -> tuple[bool, int] | None:
     """Return the outcome of a condition that has only one in some cell, else ``None``.
 
     Args:
         tree: the condition.
         levels: thresholds of every comparison in it.
-        profiles: groups of cells with the same thresholds.
 
     Returns:
-        The outcome, and the first profile that has it.
+        The outcome, and the first cell that has it.
     """
     measures = dict.fromkeys(asked.measure for asked in levels)
-    read = [_truth(measure, levels, profiles) for measure in measures]
+    cells = unlike_cells(levels.values())
+    read = [_truth(measure, levels, cells) for measure in measures]
     # Where all comparisons have the same outcomes at all places, so has the condition.
     codes = [np.packbits(truth.reshape(-1, truth.shape[2]), axis=0) for _, truth in read]
     _, firsts = np.unique(np.concatenate(codes), axis=1, return_index=True)
     tried = 0
-    for profile in sorted(firsts.tolist()):
-        regions = [np.unique(truth[:, :, profile], axis=0) for _, truth in read]
+    for first in sorted(firsts.tolist()):
+        regions = [np.unique(truth[:, :, first], axis=0) for _, truth in read]
         sizes = [len(each) for each in regions]
         size = prod(sizes)
         tried += size
@@ -70,37 +69,36 @@ def constant_condition(
             holds.update(zip(mine, region[at].T, strict=True))
         outcomes = tree.holds(holds.__getitem__)
         if outcomes.all() or not outcomes.any():
-            return bool(outcomes[0]), profile
+            return bool(outcomes[0]), int(cells[first])
     return None
 
 
 def _truth(
     measure: Measure,
     levels: Mapping[Asked, Levels],
-    profiles: Profiles,
+    cells: NDArray[np.intp],
 ) -> tuple[tuple[Asked, ...], NDArray[np.bool_]]:
     """Return the comparisons of a measure, and their outcomes wherever its values may lie.
 
-    A value lies below all cuts, or at one and below the next; cuts are numbered in order.
+    A value lies at one cut and below the next; cuts are numbered in order.
 
     Returns:
-        The outcomes in shape (places, comparisons, profiles).
+        The outcomes in shape (places, comparisons, cells).
     """
     mine = tuple(asked for asked in levels if asked.measure == measure)
     cuts = [[_cut(value, asked) for value in levels[asked].values] for asked in mine]
-    low, high = _ends(measure)
-    pool = {cut for row in cuts for cut in row} | ({low, high} - {None})
-    ranks = {cut: rank for rank, cut in enumerate(sorted(pool))}  # type: ignore[type-var]
+    (least, most), after = measure.span, int(measure.function is Function.AVG)
+    low = (-inf if least is None else least, 0)  # all values are at this one, and none is at `high`
+    high = ((inf if most is None else most) + 1 - after, after)
+    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts)))}
     rows = np.stack(
         [
-            profiles.spread(np.array([ranks[cut] for cut in row], np.int64), levels[asked].axis)
+            levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
             for asked, row in zip(mine, cuts, strict=True)
         ]
     )
-    least = -1 if low is None else ranks[low]
-    most = len(ranks) if high is None else ranks[high]
-    places = np.where((least < rows) & (rows < most), rows, least)
-    places = np.vstack([np.full_like(rows[:1], least), places])
+    places = np.where((ranks[low] < rows) & (rows < ranks[high]), rows, ranks[low])
+    places = np.vstack([np.full_like(rows[:1], ranks[low]), places])
     upward = np.array([asked.comparison.upward for asked in mine])
     truth = (places[:, np.newaxis] >= rows) == upward[:, np.newaxis]
     return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if measure.nullable else truth
@@ -112,12 +110,3 @@ def _cut(value: Fraction, asked: Asked) -> _Cut:
     if asked.measure.function is Function.AVG:
         return value, int(after)
     return (floor(value) + 1 if after else ceil(value)), 0  # all else is whole granules
-
-
-def _ends(measure: Measure) -> tuple[_Cut | None, _Cut | None]:
-    """Return the cut that all values are at, and the one that none is at."""
-    least, most = measure.span
-    low = None if least is None else (least, 0)
-    if most is None:
-        return low, None
-    return low, ((most, 1) if measure.function is Function.AVG else (most + 1, 0))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
-from operators.descriptors import EARLY_HINT, SEVERITY_HINT
+from operators.descriptors import SEVERITY_HINT
 from operators.registry import mechanism_of
 from stream.config.alarms.reduction import COUNTS, Function
-from stream.config.alarms.silence import ends_of
+from stream.config.alarms.silence import longest_run
 from stream.config.moved import misplaced_keys
 from stream.config.schema.document import duration
 from stream.model.holds import least_hold_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from stream.config.alarms.mechanism_keys import MechanismModel
     from stream.config.findings import Problem
@@ -56,7 +57,10 @@ def excluded(
     yield from _of_search(model, left_open if searched else None, budget)
     yield from _of_rates(model, parsed, searched=searched)
     yield from _of_early_alarms(model.mechanism, parsed, budget)
-    yield from _of_silence(model, ends_of(parsed.feed, budget), searched=searched)
+    limit = model.mechanism.max_fnr_given_no_alarm
+    if calendar is not None and limit is not None:
+        run = longest_run(calendar, budget.periods, parsed.feed.history)
+        yield from _of_silence(model, limit, run, searched=searched)
     least_ms = 0 if calendar is None else least_hold_ms(calendar)
     if model.hold is not None and model.hold < least_ms:
         message = "hold is shorter than the time in which the same events may fire the alarm again"
@@ -103,31 +107,27 @@ def _of_rates(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iter
 
 def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -> Iterator[Problem]:
     """Yield what alarms cannot be that fire before their window is over."""
-    mechanism = mechanism_of(how.name)
     if not parsed.cumulative:
         return
-    if budget.unit is PrivacyUnit.USER and mechanism.panes is None:
+    if budget.unit is PrivacyUnit.USER and mechanism_of(how.name).panes is None:
         message = "with privacy_unit: user, CUMULATE would charge a person for every step"
         hint = "write TUMBLE instead of CUMULATE, privacy_unit: event, or mechanism: panes"
         yield "sql", message, hint, parsed.window_offset
-    if mechanism.early is None:
-        message = f"mechanism {how.name} cannot decide the steps of CUMULATE"
-        yield "mechanism", message, EARLY_HINT
     for key in _OF_RUNS:
         if getattr(how, key) is not None:
             message = f"an early alarm (CUMULATE) has no {key}: its SVT run is one window"
             yield how.at(key), message, f"remove {key}"
 
 
-def _of_silence(model: AlarmModel, ends: object, *, searched: bool) -> Iterator[Problem]:
-    """Yield why a miss given no alarm cannot be bounded, where that is asked for."""
-    limit, at = model.mechanism.max_fnr_given_no_alarm, model.mechanism.at(_GIVEN)
-    if limit is None:
-        return
+def _of_silence(
+    model: AlarmModel, limit: Fraction, run: int | None, *, searched: bool
+) -> Iterator[Problem]:
+    """Yield why a miss given no alarm cannot be bounded, in runs of so many windows."""
+    at = model.mechanism.at(_GIVEN)
     if searched:
         message = f"`tocsin lock` cannot choose with {_GIVEN}"
         yield at, message, _WRITTEN
-    if ends is None:
+    if run is None:
         message = f"{_GIVEN} needs SVT runs that end"
         yield at, message, "write privacy_unit: user with a period, or the feed's history"
     if limit <= model.max_fnr:

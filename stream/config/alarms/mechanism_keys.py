@@ -20,8 +20,8 @@ from pydantic import (
 from pydantic_core import PydanticUndefined
 
 from operators.deciders import DECIDER_NAMES
-from operators.descriptors import WINDOW_KEYS
-from operators.registry import ALL, DEFAULT, OFFERED
+from operators.descriptors import WINDOW_KEYS, Mechanism
+from operators.registry import DEFAULT, OFFERED
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.closed import Closed
 from stream.config.scalars import (
@@ -147,19 +147,21 @@ class MechanismModel(Closed):
         return ("mechanism", self.name, key)
 
 
+_LEFT_OPEN: Final = Mechanism(
+    name=AUTO, releases="tocsin lock chooses one", keys=(*WINDOW_KEYS, "max_alarms")
+)
+_WRITTEN: Final = {**OFFERED, AUTO: _LEFT_OPEN}
+
 OWN_KEYS: Final = {
-    name: tuple(key for key in MechanismModel.model_fields if key in read)
-    for name, read in {
-        **{name: one.keys for name, one in OFFERED.items()},
-        AUTO: (*WINDOW_KEYS, "max_alarms"),
-    }.items()
+    name: tuple(key for key in MechanismModel.model_fields if key in one.keys)
+    for name, one in _WRITTEN.items()
 }
 """Which keys stand under the name of each mechanism."""
 
 
 def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
     """Return why a mechanism does not read a key, and a hint; ``None`` where no mechanism does."""
-    if key in (refused := OFFERED.get(mechanism, DEFAULT).refuses):
+    if key in (refused := _WRITTEN[mechanism].refuses):
         return refused[key]
     readers = [name for name, one in OFFERED.items() if key in one.keys]
     if not readers:
@@ -171,7 +173,7 @@ def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
 class _Mechanisms(Closed):
     """One mechanism by its name, alone or with its keys."""
 
-    words: ClassVar[tuple[str, ...]] = (*OFFERED, AUTO)
+    words: ClassVar[tuple[str, ...]] = tuple(_WRITTEN)
 
     @model_validator(mode="before")
     @classmethod
@@ -182,11 +184,6 @@ class _Mechanisms(Closed):
                 "an alarm takes exactly one mechanism", "write mechanism: {svt: {max_alarms: 3}}"
             )
         (name,) = names
-        if name not in cls.words and name in ALL:
-            message = (
-                f"mechanism {name} is for experiments only: it does not bound misses by max_fnr"
-            )
-            raise wrong(message, f"write mechanism: {DEFAULT.name}")
         if name not in cls.words:
             raise wrong("unknown mechanism", closest(name, OFFERED))
         return {name: {}} if isinstance(value, Scalar) else value
@@ -198,22 +195,15 @@ class _Own(Closed):
     said_by = MechanismModel
 
 
-def _own(name: str) -> Any:
+def _own(mechanism: Mechanism) -> Any:
     """Return the model of what stands under the name of a mechanism."""
-    needs = OFFERED[name].needs if name in OFFERED else ()
     fields: dict[str, Any] = {}
-    for key in OWN_KEYS[name]:
+    for key in OWN_KEYS[mechanism.name]:
         field = copy(MechanismModel.model_fields[key])
-        if key in needs:
+        if key in mechanism.needs:
             field.default = PydanticUndefined
         fields[key] = (field.annotation, field)
-    return create_model(name, __base__=_Own, **fields)
-
-
-def _told(name: str) -> Any:
-    """Return the key of a mechanism, with what it means."""
-    said = OFFERED[name].releases if name in OFFERED else "tocsin lock chooses one"
-    return Field(default=None, description=said)
+    return create_model(mechanism.name, __base__=_Own, **fields)
 
 
 def _read(written: Any) -> MechanismModel:
@@ -231,7 +221,10 @@ else:
         create_model(
             "Mechanisms",
             __base__=_Mechanisms,
-            **{name: (_own(name) | None, _told(name)) for name in _Mechanisms.words},
+            **{
+                name: (_own(one) | None, Field(default=None, description=one.releases))
+                for name, one in _WRITTEN.items()
+            },
         ),
         AfterValidator(_read),
     ]

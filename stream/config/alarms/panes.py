@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -62,10 +63,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
             message = "names of this form are reserved for noisy panes"
             findings.wrong(("alarms", query.id), message, "rename the alarm", key=True)
     able = [query for query in every if _asks(query) and _able(query, alarms, findings)]
-    shared, taken = _shared_out(able, alarms)
-    for alarm, name in taken:
-        hint = "change its grace by 1ms: the name depends on it"
-        findings.wrong(("alarms", alarm), f"the name of its panes, {name}, is taken", hint)
+    shared = _shared_out(able, alarms)
     if alarms.budget.unit is PrivacyUnit.USER:
         readers = (shared.by_name[query.id] for query in able)
         _warn_of_caps(readers, alarms.budget, findings)
@@ -79,7 +77,7 @@ def shared_anew(alarms: Alarms) -> Alarms:
         alarms: of which some were changed, added or left out since their panes were shared out;
             each that asks for panes can have some.
     """
-    return _shared_out(list(filter(_asks, alarms.by_name.values())), alarms)[0]
+    return _shared_out(filter(_asks, alarms.by_name.values()), alarms)
 
 
 def pane_count(calendar: Calendar) -> int:
@@ -105,28 +103,22 @@ def _asks(alarm: Alarm) -> bool:
     return mechanism_of(alarm.mechanism).panes is not None
 
 
-def _shared_out(asking: Sequence[Alarm], alarms: Alarms) -> tuple[Alarms, list[tuple[str, str]]]:
-    """Return the configuration with the panes of some alarms, and panes whose name is taken.
-
-    Of each of these the first alarm that reads them, and the name.
-    """
+def _shared_out(asking: Iterable[Alarm], alarms: Alarms) -> Alarms:
+    """Return the configuration with the panes of some alarms."""
     alike: defaultdict[str, list[_Shared]] = defaultdict(list)
     for alarm in asking:
         _join(alarm, alike[_terms(alarm, alarms.budget)], alarms)
     panes: dict[str, Alarm] = {}
-    readers: dict[str, Alarm] = {}
-    taken: list[tuple[str, str]] = []
+    queries = dict(alarms.by_name)
     for terms, groups in alike.items():
-        for at, shared in enumerate(groups):
+        for shared in groups:
             # Two groups may come to panes of one length and yet not share them.
-            before = sum(other.calendar == shared.calendar for other in groups[:at])
-            own = shared.panes(f"{terms} {before}", alarms.budget)
-            if own.id in panes:
-                taken.append((shared.alarms[0].id, own.id))
+            length = min(shared.calendar.lengths)
+            names = (panes_name(f"{terms} {before} {length}") for before in count())
+            own = shared.panes(next(name for name in names if name not in panes), alarms.budget)
             panes[own.id] = own
-            readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.alarms}
-    queries = {name: readers.get(name, alarm) for name, alarm in alarms.by_name.items()}
-    return replace(alarms, by_name=queries, panes=panes), taken
+            queries |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.alarms}
+    return replace(alarms, by_name=queries, panes=panes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +136,21 @@ class _Shared:
     units: int
 
     @classmethod
-    def of(cls, alarms: Sequence[Alarm]) -> _Shared:
+    def of(cls, alarms: Sequence[Alarm], publish_interval_ms: int) -> _Shared:
         """Plan the panes of some alarms.
 
         Raises:
-            ConfigError: the windows of one would have too many.
+            ConfigError: the windows of one would have too many, or panes that are too short.
         """
-        calendar = pane_of(*(alarm.calendar for alarm in alarms))
-        if _counts_people(alarms[0]) and calendar.lengths[0] < alarms[0].calendar.lengths[0]:
+        calendar, whole = pane_of(*(alarm.calendar for alarm in alarms)), alarms[0].calendar
+        if isinstance(calendar, FixedCalendar) and calendar.size_ms < publish_interval_ms:
+            message = f"panes of {duration(calendar.size_ms)} are shorter than publish_interval"
+            hint = f"start and end windows at multiples of {duration(publish_interval_ms)}"
+            raise ConfigError(message, hint=hint)
+        (size, _), (length, _) = whole.lengths, calendar.lengths
+        if _counts_people(alarms[0]) and length < size:
             # Who counts in a pane follows from those before it in the window.
-            size_ms = alarms[0].calendar.lengths[0]
-            calendar = CumulativeCalendar(size_ms, calendar.lengths[0], calendar.schedule)
+            calendar = CumulativeCalendar(size, length, calendar.schedule)
         units = max(_units(alarm, calendar) for alarm in alarms)
         return cls(tuple(alarms), calendar, units)
 
@@ -181,15 +177,15 @@ class _Shared:
         reader = replace(alarm, aim=aim, panes=own.id)
         return replace(reader, fingerprint=fingerprint(reader, budget))
 
-    def panes(self, terms: str, budget: Budget) -> Alarm:
-        """Return the query that counts the panes and pays for them."""
+    def panes(self, name: str, budget: Budget) -> Alarm:
+        """Return the query that counts the panes and pays for them, under a name of its own."""
         dearest = max(self.alarms, key=lambda alarm: _units(alarm, self.calendar))
         cells = dearest.condition.cells
         (sensitivity,) = dearest.condition.sensitivities
         nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
         own = replace(
             dearest,
-            id=panes_name(f"{terms} {min(self.calendar.lengths)}"),
+            id=name,
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
             aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1, severities=()),
@@ -210,17 +206,14 @@ class _Shared:
 
 def _join(alarm: Alarm, groups: list[_Shared], alarms: Alarms) -> None:
     """Add an alarm to the first of some groups in which it costs no more than by itself."""
-    budget, publish_interval_ms = alarms.budget, alarms.settings.publish_interval_ms
-    alone = _Shared.of([alarm])
+    budget, interval_ms = alarms.budget, alarms.settings.publish_interval_ms
+    alone = _Shared.of([alarm], interval_ms)
     for at, group in enumerate(groups):
-        try:
-            together = _Shared.of([*group.alarms, alarm])
-        except ConfigError:
-            continue
-        fine = _too_fine(together.calendar, publish_interval_ms)
-        if not fine and together.paid(budget) <= group.paid(budget) + alone.paid(budget):
-            groups[at] = together
-            return
+        with suppress(ConfigError):
+            together = _Shared.of([*group.alarms, alarm], interval_ms)
+            if together.paid(budget) <= group.paid(budget) + alone.paid(budget):
+                groups[at] = together
+                return
     groups.append(alone)
 
 
@@ -248,40 +241,31 @@ def _able(alarm: Alarm, alarms: Alarms, findings: Findings) -> bool:
 
 def _obstacles(alarm: Alarm, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:
     """Yield key, reason and hint of what keeps an alarm from being decided from panes."""
-    (spec, *others), calendar = alarm.aggregates, alarm.calendar
-    publish_interval_ms = alarms.settings.publish_interval_ms
+    calendar, people = alarm.calendar, _counts_people(alarm)
+    size, step = calendar.lengths
     if alarm.open:
         why = "`tocsin lock` cannot choose the missing keys"
         yield "mechanism", why, "write the tolerance, or remove mechanism"
     if alarm.share:
         why = "the alarms that share panes cannot have a share"
         yield "share", why, f"remove share, or {_OTHERWISE}"
-    size, step = calendar.lengths
-    if _counts_people(alarm) and not isinstance(calendar, CumulativeCalendar) and size != step:
+    if people and not isinstance(calendar, CumulativeCalendar) and size != step:
         why = "COUNT(DISTINCT ...) over panes of hopping windows would count a person several times"
         yield "sql", why, f"write TUMBLE or CUMULATE, count events with COUNT(*), or {_OTHERWISE}"
-    if _counts_people(alarm) and size > step and alarms.budget.unit is PrivacyUnit.USER:
+    if people and size > step and alarms.budget.unit is PrivacyUnit.USER:
         why = "COUNT(DISTINCT ...) with CUMULATE would charge a person for every pane"
         yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
-    if not (spec.adds_up or _counts_people(alarm)) or others or alarm.reference is not None:
+    if not (people or alarm.aggregates[0].adds_up):
         yield "sql", "it supports COUNT and SUM only", _OTHERWISE
     if step > size:
         why = "panes between the windows would be charged and not used"
         yield "sql", why, f"write windows without gaps, or {_OTHERWISE}"
     if alarm.releases_counts and len(alarm.domain) > _MOST_COUNTS:
         why = f"release: counts would publish {len(alarm.domain):,} counts a window, more than"
-        why += f" {_MOST_COUNTS:,}"
-        yield (
-            ("mechanism", alarm.mechanism, "release"),
-            why,
-            "group by fewer fields, shorten a domain, or remove release",
-        )
-    pane = pane_of(calendar)
-    if _too_fine(pane, publish_interval_ms):
-        why = f"panes of {duration(pane.lengths[0])} are shorter than publish_interval"
-        yield "sql", why, f"start and end windows at multiples of {duration(publish_interval_ms)}"
+        hint = "group by fewer fields, shorten a domain, or remove release"
+        yield ("mechanism", alarm.mechanism, "release"), f"{why} {_MOST_COUNTS:,}", hint
     try:
-        _units(alarm, pane)
+        _Shared.of([alarm], alarms.settings.publish_interval_ms)
     except ConfigError as error:
         yield "sql", error.message, error.hint or _OTHERWISE
 
@@ -330,7 +314,3 @@ def _times(windows: Calendar, panes: Calendar) -> int:
 def _counts_people(alarm: Alarm) -> bool:
     """Tell whether a window counts everybody once: each in the first of its panes."""
     return alarm.aggregates[0].kind is Weight.DISTINCT_UNITS
-
-
-def _too_fine(pane: Calendar, publish_interval_ms: int) -> bool:
-    return isinstance(pane, FixedCalendar) and pane.size_ms < publish_interval_ms

@@ -77,6 +77,9 @@ _ADDED_UP: Final = {
 }
 ZERO_WHEN_EMPTY: Final = frozenset(_ADDED_UP)
 """What adds up event by event: of nothing it is 0, and not NULL."""
+_EXTREMES: Final = {Function.MAX: (1, 0), Function.MIN: (0, 1)}
+"""What values weigh above the threshold, and at it or below: one alone decides. No value lies below
+a MIN, so that its test is negated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +201,8 @@ def reduce(
         The tree; arrays in it follow the order of ``thresholds``.
 
     Raises:
-        ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), an average whose
-            thresholds need a scale beyond ``LARGEST_SCALE``, or weights beyond 62 bits.
+        ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), or an average whose
+            thresholds need a scale beyond ``LARGEST_SCALE``.
     """
     bound = _above(aggregate, thresholds, strict=comparison.after)
     if not comparison.upward:
@@ -213,55 +216,33 @@ def reduce(
 
 def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool) -> Bound:
     """Return ``aggregate > threshold`` (``>=`` unless strict) where anything was counted."""
+    function, ones = aggregate.function, np.ones(len(thresholds), dtype=np.int64)
     clipped = AggregateSpec(Weight.SUM, lo=aggregate.lo, hi=aggregate.hi)
-    if (kind := _ADDED_UP.get(aggregate.function)) is not None:
-        return Bound(replace(clipped, kind=kind), _first_integers(thresholds, strict=strict))
-    match aggregate.function:
-        case Function.AVG:
-            weights = _offsets(clipped, thresholds)
-            return Bound(weights, np.full(len(thresholds), int(strict), dtype=np.int64))
-        case Function.MIN:  # no value lies below
-            weights = _ranks(clipped, thresholds, strict=strict, above=0, not_above=1)
-            return Bound(weights, np.ones(len(thresholds), dtype=np.int64), negated=True)
-        case Function.MAX:
-            weights = _ranks(clipped, thresholds, strict=strict, above=1, not_above=0)
-        case _:  # the quantile
-            # The ceil(n a/b)-th smallest is above c iff fewer than n a/b values are not: with g
-            # values above and m not, b m < a (g + m).
-            a, b = aggregate.quantile.as_integer_ratio()
-            if not 0 < a < b <= LARGEST_SCALE:
-                raise ValueError(f"a quantile is a/b in (0, 1), b at most {LARGEST_SCALE}")
-            weights = _ranks(clipped, thresholds, strict=strict, above=a, not_above=a - b)
-    return Bound(weights, np.ones(len(thresholds), dtype=np.int64))
+    if function is Function.AVG:
+        return Bound(_offsets(clipped, thresholds), ones * strict)
+    firsts = _first_integers(thresholds, strict=strict)
+    if function in _ADDED_UP:
+        return Bound(replace(clipped, kind=_ADDED_UP[function]), firsts)
+    # The ceil(n a/b)-th smallest is above c iff fewer than n a/b values are not: with g values
+    # above and m not, b m < a (g + m).
+    a, b = aggregate.quantile.as_integer_ratio()
+    if not 0 < a < b <= LARGEST_SCALE:
+        raise ValueError(f"a quantile is a/b in (0, 1), b at most {LARGEST_SCALE}")
+    above, not_above = _EXTREMES.get(function, (a, a - b))
+    ranks = replace(clipped, kind=Weight.RANK, pivots=firsts - 1, above=above, not_above=not_above)
+    return Bound(ranks, ones, negated=function is Function.MIN)
 
 
 def _offsets(clipped: AggregateSpec, thresholds: Sequence[Fraction]) -> AggregateSpec:
     """Return weights whose sum has the sign of the average's distance to the threshold."""
     scale = 1
-    for threshold in thresholds:
+    for threshold in thresholds:  # the least common multiple of many may be a number without end
         scale = lcm(scale, threshold.denominator)
         if scale > LARGEST_SCALE:
-            raise ValueError(
-                "the threshold of AVG has too many decimals for the field's resolution"
-            )
+            message = "the threshold of AVG has too many decimals for the field's resolution"
+            raise ValueError(message)
     pivots = _integers(scale * threshold for threshold in thresholds)
-    weights = replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)
-    if weights.largest >= LARGEST_STATISTIC:
-        raise ValueError("the threshold of AVG needs more than 62 bits")
-    return weights
-
-
-def _ranks(
-    clipped: AggregateSpec,
-    thresholds: Sequence[Fraction],
-    *,
-    strict: bool,
-    above: int,
-    not_above: int,
-) -> AggregateSpec:
-    """Return weights that tell values above (at or above, unless strict) from the others."""
-    pivots = _first_integers(thresholds, strict=strict) - 1
-    return replace(clipped, kind=Weight.RANK, pivots=pivots, above=above, not_above=not_above)
+    return replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)
 
 
 def _first_integers(thresholds: Sequence[Fraction], *, strict: bool) -> NDArray[np.int64]:

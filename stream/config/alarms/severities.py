@@ -7,9 +7,11 @@ they promise.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accountant.errors import ConfigError
 from operators.conditions.condition import Severity
 from operators.registry import mechanism_of
 from stream.config.alarms.excluded import LEVELS_HINT
@@ -60,26 +62,20 @@ def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> lis
         return [Level("", model, parsed, findings)]
     levels: list[Level] = []
     for name, written in model.severity.items():
-        at = findings.under("severity", name)
-        how, fpr = model.mechanism, written.max_fpr
+        at, how, tolerance = findings.under("severity", name), model.mechanism, written.tolerance
         own = {
-            "max_fnr": written.max_fnr,
-            "tolerance": None if written.tolerance is None else {"": written.tolerance},
-            "mechanism": None if fpr is None else how.model_copy(update={"max_fpr": fpr}),
+            "max_fnr": written.max_fnr or model.max_fnr,
+            "tolerance": model.tolerance if tolerance is None else {"": tolerance},
+            "mechanism": how.model_copy(update={"max_fpr": written.max_fpr or how.max_fpr}),
         }
-        try:
-            with at.placing("threshold", LEVELS_HINT):
-                threshold = parsed.reader.read_number(written.threshold, "the threshold")
-        except Refused:
-            continue
-        if threshold.of_severity:
-            at.wrong("threshold", "a level cannot have the threshold SEVERITY", LEVELS_HINT)
-        threshold = replace(threshold, offset=asked.threshold.offset)
-        update = {key: value for key, value in own.items() if value is not None}
-        having = Tree(replace(asked, threshold=threshold))
-        level = replace(parsed, having=having)
-        where = at if levels else findings
-        levels.append(Level(name, model.model_copy(update=update), level, where))
+        with suppress(Refused), at.placing("threshold", LEVELS_HINT):
+            threshold = parsed.reader.read_number(written.threshold, "the threshold")
+            if threshold.of_severity:
+                raise ConfigError("a level cannot have the threshold SEVERITY", hint=LEVELS_HINT)
+            threshold = replace(threshold, offset=asked.threshold.offset)
+            level = replace(parsed, having=Tree(replace(asked, threshold=threshold)))
+            where = at if levels else findings
+            levels.append(Level(name, model.model_copy(update=own), level, where))
     if findings.errors:
         raise Refused
     return levels
@@ -104,28 +100,17 @@ def read_levels(
     first = every[0]
     if len(every) == 1:
         return first
-    aim = replace(first.aim, severities=_severities(levels, every))
+    (name,) = first.condition.formula.atoms
+    sign = 1 if name in first.condition.formula.literals else -1
+    base, severities = first.condition.atoms[name].thresholds, []
+    for level, each in zip(levels, every, strict=True):
+        own, distances = each.aim, sign * (each.condition.atoms[name].thresholds - base)
+        # What is as for the first level moves with it, where plans try other tolerances and rates.
+        fnr = None if own.max_fnr == first.aim.max_fnr else own.max_fnr
+        fpr = None if own.max_fpr == first.aim.max_fpr else own.max_fpr or own.max_fnr
+        tolerance = None if own.tolerances == first.aim.tolerances else own.tolerances[0]
+        severities.append(Severity(level.name, distances, fnr, fpr, tolerance))
+    aim = replace(first.aim, severities=tuple(severities))
     with findings.placing("severity"):
         mechanism_of(levels[0].model.mechanism.name).price(first.condition, aim)
     return replace(first, aim=aim)
-
-
-def _severities(levels: Sequence[Level], read: Sequence[ReadAlarm]) -> tuple[Severity, ...]:
-    """Return what an alarm is planned for.
-
-    Args:
-        levels: as :func:`levels_of` returns them.
-        read: what each of them counts, tests and promises.
-    """
-    (name,) = read[0].condition.formula.atoms
-    sign = 1 if name in read[0].condition.formula.literals else -1
-    first, base = read[0].aim, read[0].condition.atoms[name].thresholds
-    found = []
-    for level, each in zip(levels, read, strict=True):
-        own, distances = each.aim, sign * (each.condition.atoms[name].thresholds - base)
-        # What is as for the first level moves with it, where plans try other tolerances and rates.
-        fnr = None if own.max_fnr == first.max_fnr else own.max_fnr
-        fpr = None if own.max_fpr == first.max_fpr else own.max_fpr or own.max_fnr
-        tolerance = None if own.tolerances == first.tolerances else own.tolerances[0]
-        found.append(Severity(level.name, distances, fnr, fpr, tolerance))
-    return tuple(found)

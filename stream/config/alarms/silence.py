@@ -11,25 +11,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.units import PrivacyUnit
 from stream.windows.calendars import FixedCalendar
 
 if TYPE_CHECKING:
-    from stream.model.alarms import Budget
-    from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
     from stream.windows.periods import Periods
 
-__all__ = ["ends_of", "longest_run"]
+__all__ = ["longest_run"]
 
 _FROM_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00Z, the start of a leap year
-_LOOKED_AT_MS: Final = 2 * 366 * 86_400_000
+_UNTIL_MS: Final = _FROM_MS + 2 * 366 * 86_400_000
 _MOST_PERIODS: Final = 20_000
 
 
 def longest_run(
-    calendar: Calendar, periods: Periods, history: tuple[int, int] | None = None
-) -> int:
+    calendar: Calendar, periods: Periods | None, history: tuple[int, int] | None = None
+) -> int | None:
     """Return how many windows touch the period with the most of them: no run has more.
 
     Of the periods of the two years from 2024 on, of the first 20,000 at most; windows of a fixed
@@ -38,37 +35,24 @@ def longest_run(
 
     Args:
         calendar: windows, active or not.
-        periods: those of the budget.
-        history: of the feed, in milliseconds; needed for a lifetime.
+        periods: those of the budget; ``None`` under unit ``event``.
+        history: of the feed, in milliseconds; read for a lifetime.
 
-    Raises:
-        ValueError: a lifetime without a history.
+    Returns:
+        ``None`` where runs never end.
     """
-    spans = [] if history is None else [history]
+    if periods is None or (periods.calendar is None and history is None):
+        return None
+    spans = [history]
     if periods.calendar is not None:
-        spans, at = [], periods.calendar.first_starting_at(_FROM_MS)
-        while not spans or (
-            spans[-1][1] <= _FROM_MS + _LOOKED_AT_MS and len(spans) < _MOST_PERIODS
-        ):
-            spans.append(periods.calendar.bounds(at + len(spans)))
-    if not spans:
-        raise ValueError("a lifetime without a history has no end")
-    held = np.array([each for each in spans if each[0] < each[1]], np.int64)
-    if history is None and isinstance(calendar, FixedCalendar):
+        first, last = map(periods.calendar.first_starting_at, (_FROM_MS, _UNTIL_MS))
+        numbers = range(first, min(last, first + _MOST_PERIODS) + 1)
+        spans = [periods.calendar.bounds(number) for number in numbers]
+    starts, ends = np.array([each for each in spans if each and each[0] < each[1]], np.int64).T
+    if periods.calendar is not None and isinstance(calendar, FixedCalendar):
         # Windows and periods begin on a common grid. A window that touches a period begins at one
         # of its points, or at one of a size before it.
-        grid_ms = int(np.gcd.reduce([calendar.size_ms, calendar.step_ms, *held.ravel().tolist()]))
-        longest_ms = int((held[:, 1] - held[:, 0]).max())
+        grid_ms = int(np.gcd.reduce([*calendar.lengths, *starts, *ends]))
+        longest_ms = int((ends - starts).max())
         return -(-(longest_ms + calendar.size_ms - grid_ms) // calendar.step_ms)
-    first, _ = calendar.containing(held[:, 0])
-    _, last = calendar.containing(held[:, 1] - 1)
-    return int((last - first).max()) + 1
-
-
-def ends_of(feed: Feed, budget: Budget) -> tuple[Periods, tuple[int, int] | None] | None:
-    """Return the periods under which runs end, and the history; ``None`` where none does."""
-    if budget.unit is not PrivacyUnit.USER or budget.periods is None:
-        return None
-    if budget.periods.calendar is None and feed.history is None:
-        return None
-    return budget.periods, None if budget.periods.calendar is not None else feed.history
+    return int((calendar.containing(ends - 1)[1] - calendar.containing(starts)[0]).max()) + 1

@@ -6,9 +6,10 @@ against the same thresholds are one atom, however often they are written.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition, ThresholdAtom
@@ -22,39 +23,35 @@ from stream.config.alarms.reduction import (
 )
 from stream.config.sql.comparisons import Asked, Threshold
 from stream.config.sql.nodes import SqlProblem
+from stream.model.fingerprints import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from stream.config.alarms.thresholds import Levels, Profiles
+    from stream.config.alarms.thresholds import Levels
     from stream.model.alarm import AggregateSpec
 
-__all__ = ["Counting", "assemble"]
+__all__ = ["CountedAtom", "Counting", "assemble"]
 
 MOST_TESTS: Final = 64
 """Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a
 longer condition could take minutes."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CountedAtom:
     """An atom, and where it comes from.
 
     Args:
         name: in the formula.
-        statistic: number of the statistic that it tests.
-        thresholds: shape (profiles,), int64.
+        test: what it tests.
         first: what made it.
         asked: the comparisons that read it, or their negations; none reads a guard, which only
             keeps an aggregate of nothing from firing.
     """
 
     name: str
-    statistic: int
-    thresholds: NDArray[np.int64]
+    test: ThresholdAtom
     first: Asked
     asked: list[Asked] = field(default_factory=list)
 
@@ -88,16 +85,14 @@ class Counting:
     condition: Condition
     atoms: tuple[CountedAtom, ...]
 
-    def spec_of(self, atom: int) -> AggregateSpec:
-        """Return the statistic that the formula's atom number ``atom`` tests."""
-        name = self.condition.formula.atoms[atom]
-        return self.aggregates[self.condition.atoms[name].statistic]
+    def spec_of(self, atom: CountedAtom) -> AggregateSpec:
+        """Return the statistic that an atom tests."""
+        return self.aggregates[atom.test.statistic]
 
 
 def assemble(
     tree: Tree[Asked],
     levels: Mapping[Asked, Levels],
-    profiles: Profiles,
     *,
     cap: int,
     offset: int = 0,
@@ -107,7 +102,6 @@ def assemble(
     Args:
         tree: the condition.
         levels: thresholds of every comparison in it.
-        profiles: groups of cells with the same thresholds.
         cap: how many events of one neighbour may count in a cell.
         offset: where the condition stands.
 
@@ -115,14 +109,10 @@ def assemble(
         SqlProblem: an average's thresholds are too fine, weights pass 62 bits, or the formula is
             constant, too long, or has too many atoms.
     """
-    assembler = _Assembler(profiles)
-    placed = tree.mapped(lambda asked: assembler.placed(asked, levels[asked]))
-    needed = _without_needless_guards(placed, ())
+    assembler = _Assembler(levels)
+    needed = _without_needless_guards(tree.mapped(assembler.placed), ())
     written = assembler.written(needed)
-    specs = [
-        spec if spec.pivots is None else replace(spec, pivots=profiles.over_cells(spec.pivots))
-        for spec in assembler.specs
-    ]
+    specs, atoms = assembler.specs, tuple(assembler.atoms.values())
     sensitivities = tuple(
         spec.largest * (1 if spec.kind is Weight.DISTINCT_UNITS else cap) for spec in specs
     )
@@ -130,42 +120,33 @@ def assemble(
         raise SqlProblem(
             "one event can change a statistic by more than 2^62", "narrow the clips", offset
         )
-    atoms = tuple(assembler.atoms.values())
-    if len(atoms) > MOST_ATOMS:
-        raise SqlProblem(
-            f"HAVING becomes {len(atoms)} distinct comparisons, over {MOST_ATOMS}",
-            "split it into several alarms",
-            offset,
-        )
-    tests = sum(1 for _ in needed.leaves())
-    if tests > MOST_TESTS:
-        raise SqlProblem(
-            f"HAVING becomes {tests} comparisons; the limit is {MOST_TESTS}",
-            "shorten it, or split it into several alarms",
-            offset,
-        )
+    tests = len(list(needed.leaves()))
+    for number, most, what in (
+        (len(atoms), MOST_ATOMS, "distinct comparisons"),
+        (tests, MOST_TESTS, "comparisons"),
+    ):
+        if number > most:
+            message = f"HAVING becomes {number} {what}; the limit is {most}"
+            raise SqlProblem(message, "shorten it, or split it into several alarms", offset)
     try:
         formula = Formula.parse(written)
     except ValueError:  # few atoms, well formed: it can only be constant
         message = "this condition is always true or always false"
         raise SqlProblem(message, "check comparisons and thresholds", offset) from None
-    bounds = {
-        atom.name: ThresholdAtom(atom.statistic, profiles.over_cells(atom.thresholds))
-        for atom in atoms
-    }
     guards = frozenset(atom.name for atom in atoms if atom.guard)
     extremes = frozenset(
-        name
-        for name, bound in bounds.items()
-        if specs[bound.statistic].of_extreme and f"NOT {name}" not in formula.literals
+        atom.name
+        for atom in atoms
+        if specs[atom.test.statistic].of_extreme and f"NOT {atom.name}" not in formula.literals
     )
-    condition = Condition(formula, bounds, sensitivities, guards=guards, extremes=extremes)
+    tested = {atom.name: atom.test for atom in atoms}
+    condition = Condition(formula, tested, sensitivities, guards=guards, extremes=extremes)
     return Counting(tuple(specs), condition, atoms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
-    """A bound of a comparison, arrays per profile."""
+    """A bound of a comparison, arrays per cell."""
 
     asked: Asked
     bound: Bound
@@ -190,13 +171,14 @@ class _Placed:
 class _Assembler:
     """Numbers statistics and atoms in order of appearance, sharing equal ones."""
 
-    profiles: Profiles
-    specs: list[AggregateSpec] = field(default_factory=list)  # pivots per profile
+    levels: Mapping[Asked, Levels]
+    specs: list[AggregateSpec] = field(default_factory=list)
     atoms: dict[tuple[int, bytes], CountedAtom] = field(default_factory=dict)
-    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    _known: dict[str, int] = field(default_factory=dict)
 
-    def placed(self, asked: Asked, levels: Levels) -> Tree[_Placed]:
-        """Return the bounds of a comparison, per profile."""
+    def placed(self, asked: Asked) -> Tree[_Placed]:
+        """Return the bounds of a comparison, per cell."""
+        levels = self.levels[asked]
         try:
             tree = reduce(asked.measure, asked.comparison, levels.values)
         except ValueError as error:
@@ -205,11 +187,10 @@ class _Assembler:
         guard = Asked(asked.measure.counted, Comparison.GT, Threshold(0, Fraction(0)))
 
         def spread(bound: Bound) -> Tree[_Placed]:
-            weights, axis = bound.weights, levels.axis
+            weights = bound.weights
             if weights.pivots is not None:
-                pivots = self.profiles.spread(weights.pivots, axis)
-                weights = replace(weights, pivots=pivots)
-            thresholds = self.profiles.spread(bound.thresholds, axis)
+                weights = replace(weights, pivots=levels.over_cells(weights.pivots))
+            thresholds = levels.over_cells(bound.thresholds)
             bound = replace(bound, weights=weights, thresholds=thresholds)
             return Tree(_Placed(guard if bound.guard else asked, bound))
 
@@ -225,10 +206,9 @@ class _Assembler:
 
     def _atom(self, placed: _Placed) -> str:
         bound, asked = placed.bound, placed.asked
-        statistic = self._statistic(placed)
-        key = (statistic, bound.thresholds.tobytes())
-        new = CountedAtom(f"a{len(self.atoms) + 1}", statistic, bound.thresholds, asked)
-        made = self.atoms.setdefault(key, new)
+        test = ThresholdAtom(self._statistic(placed), bound.thresholds)
+        new = CountedAtom(f"a{len(self.atoms) + 1}", test, asked)
+        made = self.atoms.setdefault((test.statistic, bound.thresholds.tobytes()), new)
         if not bound.guard and asked not in made.asked:
             made.asked.append(asked)
         return made.name
@@ -243,13 +223,10 @@ class _Assembler:
             resolution=None if counts else measure.unit,
             terms=measure.terms,
         )
-        pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
-        ranks = (spec.scale, spec.above, spec.not_above)
-        key = (spec.kind, spec.field, measure.where, measure.unit, spec.terms, *ranks, pivots)
-        if key not in self._known:
-            self._known[key] = len(self.specs)
+        number = self._known.setdefault(json.dumps(counted(spec)), len(self.specs))
+        if number == len(self.specs):
             self.specs.append(spec)
-        return self._known[key]
+        return number
 
 
 def _without_needless_guards(tree: Tree[_Placed], known: Sequence[_Placed]) -> Tree[_Placed]:

@@ -1,15 +1,12 @@
-"""Thresholds of HAVING in granules: numbers, or one per value of a group field.
-
-A *profile* is a group of cells that share all their thresholds: one for every combination of values
-of the group fields that tables are looked up by. Conditions are worked out per profile.
-"""
+"""Thresholds of HAVING in granules: numbers, or one per value of a group field."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -27,7 +24,7 @@ from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -40,7 +37,9 @@ if TYPE_CHECKING:
 
     _Convert = Callable[[Fraction], Fraction]
 
-__all__ = ["Levels", "Profiles", "ThresholdReader", "as_for", "in_steps"]
+__all__ = ["Levels", "ThresholdReader", "as_for", "in_steps", "unlike_cells"]
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 _MOST_ROW_ERRORS: Final = 20
 
@@ -51,64 +50,36 @@ class Levels:
 
     Args:
         values: in granules; one, or one per value of a group field.
+        sizes: number of values of every group field.
         axis: which group field, from 0; ``None`` for one value.
     """
 
     values: tuple[Fraction, ...]
+    sizes: tuple[int, ...]
     axis: int | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Profiles:
-    """How cells follow from profiles.
-
-    Args:
-        sizes: number of values of every group field.
-        used: per group field, whether thresholds differ by it.
-    """
-
-    sizes: tuple[int, ...]
-    used: tuple[bool, ...]
-
-    @classmethod
-    def of(cls, domain: Domain, levels: Iterable[Levels]) -> Profiles:
-        """Return the profiles of the cells of a domain."""
-        axes = {each.axis for each in levels}
-        return cls(
-            tuple(len(values) for values in domain.values),
-            tuple(axis in axes for axis in range(len(domain.values))),
-        )
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """One length per group field, 1 where thresholds do not differ by it."""
-        pairs = zip(self.sizes, self.used, strict=True)
-        return tuple(size if used else 1 for size, used in pairs)
-
-    def spread(self, values: NDArray[np.int64], axis: int | None) -> NDArray[np.int64]:
-        """Return values of one field (or one value) per profile.
-
-        Args:
-            values: shape (values of the field,), or (1,) without an axis.
-            axis: which group field.
+    def over_cells(self, values: NDArray[_Number]) -> NDArray[_Number]:
+        """Return one number per threshold, in the order of ``values``, for every cell.
 
         Returns:
-            Shape (profiles,).
+            Shape (cells,).
         """
         along = [1] * len(self.sizes)
-        if axis is not None:
-            along[axis] = self.sizes[axis]
-        return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
+        if self.axis is not None:
+            along[self.axis] = self.sizes[self.axis]
+        return np.broadcast_to(values.reshape(along), self.sizes).reshape(-1)
 
-    def over_cells(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return values per profile, shape (profiles,), per cell, shape (cells,)."""
-        return np.broadcast_to(values.reshape(self.shape), self.sizes).reshape(-1)
 
-    def a_cell_of(self, profile: int) -> int:
-        """Return the first cell of a profile."""
-        if not self.sizes:
-            return 0
-        return int(np.ravel_multi_index(np.unravel_index(profile, self.shape), self.sizes))
+def unlike_cells(levels: Collection[Levels]) -> NDArray[np.intp]:
+    """Return the first of all cells that share all their thresholds, for every set of thresholds.
+
+    Args:
+        levels: at least one, of one domain.
+    """
+    sizes, axes = next(iter(levels)).sizes, {each.axis for each in levels}
+    cells = np.arange(prod(sizes)).reshape(sizes)
+    first = tuple(slice(None if axis in axes else 1) for axis in range(len(sizes)))
+    return cells[first].reshape(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +146,7 @@ class ThresholdReader:
         with self.findings.placing(place, hint):
             threshold = reader.read_number(text, f"the {what}")
         levels = self.levels_of(threshold, convert, place, what)
-        profiles = Profiles.of(self.domain, [levels])
-        values = np.array([kind(value) for value in levels.values])
-        return profiles.over_cells(profiles.spread(values, levels.axis))
+        return levels.over_cells(np.array([kind(value) for value in levels.values]))
 
     def levels_of(
         self,
@@ -198,10 +167,10 @@ class ThresholdReader:
             Refused: something is wrong.
         """
         errors, offset = self.findings.errors, threshold.offset if place == "sql" else None
-        before = len(errors)
+        before, sizes = len(errors), tuple(map(len, self.domain.values))
         if threshold.number is not None:
             with self.findings.placing(place, offset=offset):
-                return Levels((convert(threshold.number),))
+                return Levels((convert(threshold.number),), sizes)
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
         table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
@@ -234,7 +203,7 @@ class ThresholdReader:
             self.findings.wrong(place, message, hint, offset)
         if len(errors) > before:
             raise Refused
-        return Levels(tuple(map(found.__getitem__, keys)), axis)
+        return Levels(tuple(map(found.__getitem__, keys)), sizes, axis)
 
 
 def as_for(domain: Domain, cell: int) -> str:

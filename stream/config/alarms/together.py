@@ -21,7 +21,7 @@ __all__ = ["excluded_caps", "excluded_shares", "watched_references"]
 def excluded_caps(alarms: Alarms) -> Iterator[Problem]:
     """Yield what a cap over a period does not go together with."""
     budget, few = alarms.budget, alarms.budget.contribution.windows_per_period
-    if few is None or budget.unit is PrivacyUnit.EVENT:
+    if few is None:
         return
     for alarm in (*alarms.running.values(), *alarms.open.values()):
         at, overlap = ("alarms", alarm.id), alarm.calendar.overlap

@@ -72,17 +72,14 @@ def highest_tolerance(alarm: Alarm, atom: str) -> int:
     """
     spec = alarm.aggregates[alarm.condition.atoms[atom].statistic]
     looks_twice = bool(alarm.aim.first_tolerances)
-    room = room_of(alarm.condition, atom, spec, looks_twice=looks_twice)
-    return _ANY if room is None else max(room, 0)
+    return max(room_of(alarm.condition, atom, spec, looks_twice=looks_twice), 0)
 
 
-def room_of(
-    condition: Condition, atom: str, spec: AggregateSpec, *, looks_twice: bool
-) -> int | None:
+def room_of(condition: Condition, atom: str, spec: AggregateSpec, *, looks_twice: bool) -> int:
     """Return the largest tolerance by which an empty cell is not free to ring.
 
-    Below 0 where it rings anyway; ``None`` where an empty cell bounds nothing: the statistic may be
-    negative, only the atom's negation is asked for, or a quorum is.
+    Below 0 where it rings anyway; beyond all tolerances where an empty cell bounds nothing: the
+    statistic may be negative, only the atom's negation is asked for, or a quorum is.
 
     Args:
         condition: of the alarm.
@@ -92,5 +89,5 @@ def room_of(
     """
     quorum = atom in condition.extremes and not looks_twice
     if quorum or atom not in condition.formula.literals or not spec.never_negative:
-        return None
+        return _ANY
     return int(condition.atoms[atom].thresholds.min()) - 1

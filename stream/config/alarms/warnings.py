@@ -19,7 +19,6 @@ from stream.config.schema.document import duration
 from stream.model.alarms import has_runs
 from stream.model.contributions import article, contribution_rule, plural, window_noun
 from stream.model.feeds import Clock
-from stream.model.holds import shown_falsely
 from stream.model.losses import loss_name, rounded_loss
 
 if TYPE_CHECKING:
@@ -48,13 +47,6 @@ def tell(alarm: Alarm, measures: Iterable[Measure], budget: Budget, findings: Fi
         ConfigError: its aim cannot be kept.
     """
     findings.note("sql", f"{alarm.id}: {contribution_rule(alarm, budget)}")
-    if alarm.hold_ms:
-        share, most = shown_falsely(alarm)
-        findings.note(
-            "hold",
-            f"with hold, false alarms last longer: {share:.2g} of the windows without a true alarm"
-            f" are shown as firing on average, {most:.2g} at most",
-        )
     _tell_cheaper(alarm, budget, findings)
     for odd in (*_odd(alarm), *_of_units(alarm, measures, budget), *_of_caps(alarm, budget)):
         findings.warn(*odd)

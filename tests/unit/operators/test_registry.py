@@ -86,7 +86,7 @@ def test_a_descriptor_says_what_its_mechanism_does(mechanism):
     assert plan.mechanism == mechanism.name
     assert mechanism.price(condition("a"), aim(1), band) == plan
     if mechanism.panes is not None:
-        with pytest.raises(ConfigError, match="comes to 2 tests"):
+        with pytest.raises(ConfigError, match="HAVING becomes 2"):
             mechanism.price(condition("a AND b"), aim(2))
     if mechanism.run is not None:
         run = mechanism.run(condition("a"), aim(1))
@@ -108,8 +108,8 @@ def test_a_single_literal_costs_what_dppwlm_costs():
     [
         ("laplace", "a", aim(1), "unknown mechanism"),
         ("nlm", "a", aim(1), "experiments"),
-        ("panes", "a AND b", aim(2), "comes to 2 tests"),
-        ("panes", "a OR NOT a AND b", aim(2), "comes to 3 tests"),
+        ("panes", "a AND b", aim(2), "HAVING becomes 2"),
+        ("panes", "a OR NOT a AND b", aim(2), "HAVING becomes 3"),
         ("probe", "a", aim(1, first_tolerances=()), "needs a first tolerance for every comparison"),
         ("tslm", "a AND b", aim(2, max_fnr=Fraction(0)), "max_fnr"),
         ("probe", "a AND b", aim(2, max_fnr=Fraction(3, 5)), "chance alone"),

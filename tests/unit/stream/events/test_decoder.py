@@ -332,19 +332,3 @@ def test_nothing_gives_an_empty_batch(codec: Codec) -> None:
         assert len(batch) == 0
         assert batch.rows.schema.names == list(KINDS)
         assert len(batch.unit) == 0
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"time": "person", "unit": "person"},
-        {"unit": "x"},
-        {"time": "room"},
-        {"id": "b"},
-        {"id": "nowhere"},
-    ],
-)
-def test_impossible_feeds_are_refused(change: dict[str, str]) -> None:
-    """A feed whose time, unit or id cannot serve as one gets no decoder."""
-    with pytest.raises(ValueError, match=r"declared|timestamp|strings or integers"):
-        a_decoder(Codec.JSON, **change)

@@ -19,10 +19,10 @@ from operators.conditions.weights import Weight
 from stream.config.alarms.contradictions import constant_condition
 from stream.config.alarms.reduction import Aggregate, Tree
 from stream.config.alarms.statistics import Counting, assemble
-from stream.config.alarms.thresholds import Levels, Profiles
+from stream.config.alarms.thresholds import Levels
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
-from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
+from stream.model.feeds import Codec, Feed, Field, FieldType
 from tests.unit.stream.config.alarms.test_reduction import compared, evaluated
 
 if TYPE_CHECKING:
@@ -68,19 +68,18 @@ def levels_of(tree: Tree[Asked]) -> dict[Asked, Levels]:
     for asked in tree.leaves():
         number = asked.threshold.number
         values, at = (SEATS["room"], 0) if number is None else ((number,), None)
-        levels[asked] = Levels(tuple(value / asked.measure.unit for value in values), at)
+        levels[asked] = Levels(tuple(value / asked.measure.unit for value in values), (2, 3), at)
     return levels
 
 
-DOMAIN = Domain(("room", "floor"), (("lobby", "lab"), ("1", "2", "3")))
+CELLS = 6
+"""Of two rooms on three floors."""
 
 
 def counted(having: str, cap: int = 1) -> Counting:
     """Return what a condition counts."""
     tree = read(having)
-    levels = levels_of(tree)
-    profiles = Profiles.of(DOMAIN, levels.values())
-    return assemble(tree, levels, profiles, cap=cap)
+    return assemble(tree, levels_of(tree), cap=cap)
 
 
 def shown(tree: Tree[Asked]) -> str:
@@ -199,7 +198,7 @@ def test_filters_and_tables_make_statistics_of_their_own() -> None:
     assert by_room.pivots.tolist() == [50, 50, 50, 8, 8, 8]
     assert plain.pivots.tolist() == [3] * 6
     assert made.condition.atoms["a1"].thresholds.tolist() == [51, 51, 51, 9, 9, 9]
-    assert made.condition.cells == len(DOMAIN)
+    assert made.condition.cells == CELLS
 
 
 def test_sensitivities_are_caps_times_the_largest_weights() -> None:
@@ -244,8 +243,7 @@ def test_guards_stand_where_nothing_else_says_so(having: str, guards: list[str])
 def constant(having: str) -> bool | None:
     """Return the outcome of a condition that has one in some cell."""
     tree = read(having)
-    levels = levels_of(tree)
-    found = constant_condition(tree, levels, Profiles.of(DOMAIN, levels.values()))
+    found = constant_condition(tree, levels_of(tree))
     return None if found is None else found[0]
 
 
@@ -313,7 +311,7 @@ def holds(tree: Tree[Asked], events: list[EVENT], room: int) -> bool:
 
 def counts_of(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
     """Add up a statistic for every cell, each of which holds all the events."""
-    cells = np.zeros(len(DOMAIN), np.int64)
+    cells = np.zeros(CELLS, np.int64)
     if spec.kind is Weight.LINEAR:
         return sum((term.factor * counts_of(term.alone, events) for term in spec.terms), cells)
     for kind, age, paid in events:
@@ -385,7 +383,7 @@ def test_conditions_decide_as_sql_does() -> None:
             events = random_events(source, size, [None, 0, 1, 2, 3])
             statistics = np.stack([counts_of(spec, events) for spec in made.aggregates])
             truth = made.condition.truth(statistics)
-            wanted = [holds(tree, events, cell // 3) for cell in range(len(DOMAIN))]
+            wanted = [holds(tree, events, cell // 3) for cell in range(CELLS)]
             assert truth.tolist() == wanted, (having, events)
     assert tried > 150
 
