@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,6 +50,18 @@ class Findings:
     def folder(self) -> Path:
         """What the file's relative paths start from."""
         return Path(self.document.file).parent
+
+    @contextmanager
+    def decided(self) -> Iterator[None]:
+        """Raise the first error of what is noted meanwhile.
+
+        Raises:
+            ConfigError: something is wrong.
+        """
+        with suppress(Refused):
+            yield
+        if self.errors:
+            raise self.errors[0]
 
     def in_order(self, found: Iterable[ConfigError]) -> tuple[ConfigError, ...]:
         """Return findings in the order of the file, those of other files last."""

@@ -30,7 +30,6 @@ from stream.config.notify.keys import (
 )
 from stream.config.places import bootstrap_of
 from stream.config.scalars import (
-    WORD,
     Address,
     Delta,
     Duration,
@@ -39,20 +38,20 @@ from stream.config.scalars import (
     Exact,
     FalseRingsText,
     Name,
+    Pair,
     Probability,
+    Secret,
     Share,
     Text,
     TopicName,
     Whole,
-    choice,
-    clip_of,
+    by_name,
     domain_of,
     period_of,
     verbatim,
     within,
 )
 from stream.config.schema import shapes
-from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
@@ -78,18 +77,13 @@ __all__ = [
 _DAY_MS = 86_400_000
 
 
-def _by_text(value: Any) -> Any:
-    """Return a single value as the entry "" of a mapping."""
-    return value if isinstance(value, dict) else {"": value}
-
-
 AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
 """What stands for ``tolerance: auto``: it is this very mapping."""
 
 
 def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
     """Return ``AUTO_TOLERANCE`` for the word auto, else what is read."""
-    if isinstance(value, Scalar) and value.text.strip() == AUTO:
+    if isinstance(value, str) and value.strip() == AUTO:
         return AUTO_TOLERANCE
     return read(value)
 
@@ -101,11 +95,10 @@ _WAITED = within(1, "{key} is 0", "write {key}: 10m")
 PublicValues = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
-_Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
-_Truth = Annotated[str, PlainValidator(choice(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
+_Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
 _Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
 Amounts = Annotated[
-    dict[str, Exact], BeforeValidator(_by_text), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
+    dict[str, Exact], BeforeValidator(by_name), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
 ]
 """One number, under "", or one per aggregate or comparison by its SQL."""
 
@@ -113,13 +106,9 @@ Amounts = Annotated[
 class SecurityModel(_Model):
     """How Tocsin's clients authenticate with Kafka."""
 
-    security_protocol: (
-        Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], WORD] | None
-    ) = None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] | None = None
     """protocol of the listeners"""
-    sasl_mechanism: Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], WORD] | None = (
-        None
-    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     """SASL mechanism"""
     sasl_username: Text | None = None
     """SASL user name"""
@@ -152,7 +141,7 @@ class KafkaModel(_Model):
     """internal topic: which ledger owns a feed; one for the whole cluster"""
     security: SecurityModel = SecurityModel()
     """authentication and TLS"""
-    session_timeout: Annotated[
+    session_timeout_ms: Annotated[
         DurationMs,
         within(
             1_000,
@@ -177,9 +166,9 @@ class MetricsModel(_Model):
 class LogModel(_Model):
     """How a worker writes its lines."""
 
-    level: Annotated[Level, WORD] = Level.INFO
+    level: Level = Level.INFO
     """lowest level that is written"""
-    format: Annotated[Form, WORD] = Form.TEXT
+    format: Form = Form.TEXT
     """text, or json: one object a line"""
 
     @property
@@ -206,13 +195,24 @@ class FieldModel(_Model):
 
     short: ClassVar[str] = "type"
 
-    type: Annotated[FieldType, WORD] | None = None
+    type: FieldType | None = None
     """type of its values; default with a domain: string"""
     domain: PublicValues | None = None
     """its public values: a list, or a file with one per line; required for GROUP BY"""
-    clip: _Clip | None = None
+    clip: Pair[Exact] | None = None
     """[lo, hi]: values outside are set to the nearer bound; required for SUM, AVG and quantiles"""
-    resolution: Exact | None = None
+    resolution: (
+        Annotated[
+            Exact,
+            within(
+                Fraction(1, 10**307),
+                "the resolution is not a number from 1e-307 to 1e308",
+                'write resolution: "0.01"',
+                10**308,
+            ),
+        ]
+        | None
+    ) = None
     """smallest step of a value: values are rounded to multiples of it; default for integers: 1"""
     fixed: _Truth = "false"
     """true: the value never changes for a privacy unit, so each unit has one value"""
@@ -221,7 +221,7 @@ class FieldModel(_Model):
 class HistoryModel(_Model):
     """The public span of a replay."""
 
-    from_: Text = Field(alias="from")
+    from_: Text
     """first instant that counts"""
     until: Text
     """first instant that no longer counts"""
@@ -234,7 +234,7 @@ class WatermarksModel(_Model):
         DurationMs, within(1, "the interval of watermarks is 0", "write interval: 1m")
     ] = 60_000
     """time between two watermarks"""
-    key: Text
+    key: Secret
     """16 bytes or more that authenticate the watermarks, best from a file: ${file:PATH}"""
 
 
@@ -243,7 +243,7 @@ class FeedModel(_Model):
 
     topic: TopicName
     """Kafka topic, partitioned by the privacy unit"""
-    codec: Annotated[Codec, WORD] = Codec.JSON
+    codec: Codec = Codec.JSON
     """json, or arrow: one message is one IPC stream"""
     time: Text
     """field with the event time, a timestamp"""
@@ -251,17 +251,17 @@ class FeedModel(_Model):
     """field with the privacy unit's id: who is protected"""
     id: Text | None = None
     """field with an id of the event, to remove duplicates"""
-    fields: dict[str, FieldModel]
+    fields: dict[str, FieldModel] = Field(min_length=1)
     """declared fields; an event with a value of another type is dropped"""
-    partitioner: Annotated[Partitioner, WORD] = Partitioner.MURMUR2
+    partitioner: Partitioner = Partitioner.MURMUR2
     """how producers hash the privacy unit's id to a partition"""
-    clock: Annotated[Clock, WORD] = Clock.APPEND_TIME
+    clock: Clock = Clock.APPEND_TIME
     """append_time: the broker's append time; watermarks: watermarks of a trusted writer"""
-    allowed_skew: DurationMs = 60_000
+    allowed_skew_ms: DurationMs = 60_000
     """an event never counts if its time is later than its append time by more than this"""
-    max_append_time_regression: DurationMs = 1_000
+    max_append_time_regression_ms: DurationMs = 1_000
     """how far append times may go back within a partition"""
-    idle_partition_timeout: DurationMs = 10_000
+    idle_partition_timeout_ms: DurationMs = 10_000
     """how long after a window closes a partition without new records is waited for"""
     history: HistoryModel | None = None
     """public span of time that a replay decides"""
@@ -283,11 +283,11 @@ class ContributionModel(_Model):
 class BudgetModel(_Model):
     """The privacy budget."""
 
-    privacy_unit: Annotated[PrivacyUnit, WORD]
+    privacy_unit: PrivacyUnit
     """what is protected: all events of a person in a period (user), or one event (event)"""
     epsilon_max: Epsilon
     """budget limit, never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused"""
-    privacy: Annotated[PromiseKind, WORD] = PromiseKind.PURE
+    privacy: PromiseKind = PromiseKind.PURE
     """pure: pure epsilon; gdp: (epsilon, delta), accounted as Gaussian differential privacy"""
     delta: Delta | None = None
     """delta of (epsilon, delta); privacy: gdp only"""
@@ -295,22 +295,22 @@ class BudgetModel(_Model):
     """the budget is renewed every period: 12h, 1d, 1w; or lifetime"""
     contribution: ContributionModel | None = None
     """contribution bounds of one person; privacy_unit: user only"""
-    on_shortfall: Annotated[Overrun, WORD] = Overrun.REFUSE
+    on_shortfall: Overrun = Overrun.REFUSE
     """if the budget does not cover all windows: refuse the configuration, or deny windows"""
 
 
 class TimingModel(_Model):
     """Grace, delays and timeouts of an alarm."""
 
-    grace: DurationMs = 30_000
+    grace_ms: DurationMs = 30_000
     """an event counts if it is appended before the window's end + grace"""
-    publish_delay: DurationMs = 15_000
+    publish_delay_ms: DurationMs = 15_000
     """from a window's end + grace to its alarms, rounded up to publish_interval"""
-    decide_timeout: Annotated[DurationMs, _WAITED] = 600_000
+    decide_timeout_ms: Annotated[DurationMs, _WAITED] = 600_000
     """a window is denied if a partition makes no progress for this long"""
-    reference_timeout: Annotated[DurationMs, _WAITED] | None = None
+    reference_timeout_ms: Annotated[DurationMs, _WAITED] | None = None
     """the same for a reference feed; default: decide_timeout"""
-    max_age: Annotated[DurationMs, _WAITED] = 7 * _DAY_MS
+    max_age_ms: Annotated[DurationMs, _WAITED] = 7 * _DAY_MS
     """a window that is older than this when it is read is denied"""
 
 
@@ -380,11 +380,11 @@ class FileModel(_Model):
     """alarms are published at multiples of this time"""
     tables: dict[Name, TableModel] = Field(default_factory=dict)
     """public tables of thresholds, baselines and references, by name"""
-    feeds: dict[Name, FeedModel]
+    feeds: dict[Name, FeedModel] = Field(min_length=1)
     """topics of events, by name of the feed; a topic belongs to one feed"""
     budget: BudgetModel
     """the privacy budget"""
-    alarms: dict[Name, AlarmModel]
+    alarms: dict[Name, AlarmModel] = Field(min_length=1)
     """alarms, by name"""
     notify: NotifyModel | None = None
     """targets of tocsin notify"""
@@ -404,6 +404,8 @@ EXAMPLES = {
     "key": "key: ${TOCSIN_WATERMARKS_KEY}",
     "topic": "topic: building.badges",
     "time": "time: ts",
+    "clip": "clip: [0, 100]",
+    "of": "of: [2, 3]",
     "fields": "fields: {person: string, room: {domain: rooms.txt}, ts: timestamp}",
     "epsilon_max": 'epsilon_max: "4"',
     "sql": "sql: SELECT ... FROM ... GROUP BY ... HAVING ...",

@@ -8,6 +8,7 @@ environment variable held.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,9 @@ from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.explaining import read_as
-from stream.config.keys import EXAMPLES, AlarmModel, FileModel
-from stream.config.lock import read_lock, tree_of
+from stream.config.findings import Findings, Refused
+from stream.config.keys import AlarmModel, FileModel
+from stream.config.lock import read_lock
 from stream.config.notify.building import build_board, build_notify
 from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
-    from stream.config.findings import Findings
     from stream.config.lock import Lock
     from stream.model.alarm import Alarm
 
@@ -106,31 +107,28 @@ def examine(
         lock: what its open alarms were resolved to; read from its place when left out.
     """
     try:
-        document = load_document(path, environ=environ, given=given)
+        findings = Findings(load_document(path, environ=environ, given=given))
         lock = read_lock(path) if lock is None else lock
     except ConfigError as error:
         return Report(None, (error,))
-    model, findings = read_as(document, FileModel)
-    alarms = None if model is None else _alarms(model, path, lock, findings)
+    alarms = None
+    with suppress(Refused):
+        alarms = _alarms(read_as(findings, FileModel), path, lock, findings)
     errors, warnings, notes, left_open = map(
         findings.in_order, (findings.errors, findings.warnings, findings.notes, findings.open)
     )
-    return Report(None if errors else alarms, errors, warnings, notes, document, left_open)
+    alarms = None if errors else alarms
+    return Report(alarms, errors, warnings, notes, findings.document, left_open)
 
 
-def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Alarms | None:
+def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Alarms:
     zone = zone_of(model.timezone, findings)
     feeds = build_feeds(model.feeds, zone, findings)
-    budget = build_budget(model.budget, zone.key, findings.under("budget"))
-    kafka = build_kafka(model.kafka, feeds, findings)
+    kafka = None if model.kafka is None else build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
     notify = build_notify(model.notify, findings)
-    board = build_board(model.board)
     tables = _tables(model, findings)
-    if not model.alarms:
-        findings.wrong(("alarms",), "there is no alarm", f"write {EXAMPLES['alarms']}")
-    if budget is None or findings.errors:
-        return None
+    budget = build_budget(model.budget, zone.key, findings)
     by_name: dict[str, Alarm] = {}
     for name, written in model.alarms.items():
         found = findings.under("alarms", name).apart()
@@ -155,7 +153,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         settings=settings,
         timezone=zone.key,
         notify=notify,
-        board=board,
+        board=build_board(model.board),
     )
     findings.refuse((*watched_references(alarms), *excluded_shares(alarms)))
     _warn_of_ages(alarms, findings)
@@ -168,9 +166,7 @@ def _resolved(document: Document, name: str, lock: Lock) -> AlarmModel | None:
     """Return an alarm with the keys of its lock; ``None`` where they cannot be read."""
     tree: Any = document.tree
     try:
-        return AlarmModel.model_validate(
-            {**tree["alarms"][name], **tree_of(lock.entries[name].keys)}
-        )
+        return AlarmModel.model_validate({**tree["alarms"][name], **lock.entries[name].keys})
     except ValidationError:
         return None
 

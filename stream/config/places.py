@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from stream.config.scalars import wrong
+from stream.config.scalars import address_of, wrong
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
 
 __all__ = ["bootstrap_of", "ledger_url"]
 
-_BROKER: Final = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _SQLITE: Final = re.compile(r"/(?!:memory:)[^?#]*[^?#/]")
 _POSTGRESQL: Final = re.compile(
     r"([^@/]*@)?(\[[0-9A-Fa-f:.]+\]|[^@:/?\[\]]*)(:[0-9]{1,5})?(/[^@]+|/?\?.+)", re.ASCII
@@ -27,8 +26,8 @@ def bootstrap_of(text: str) -> str:
     """Return a list of brokers without blanks."""
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        found = _BROKER.fullmatch(part)
-        if found is None or not 0 < int(found[2]) < 65_536:
+        found = address_of(part)
+        if found is None or not found[1]:
             hint = "write host:port, several separated by commas, and [...] around an IPv6 address"
             raise wrong("not a list of host:port", hint)
     return ",".join(parts)

@@ -190,7 +190,7 @@ class BandReader(GivenBand):
         at, written = _REFERENCE, self.model.mechanism.reference
         if written is None or written.value is None:
             return np.zeros(len(self.tables.domain), dtype=np.int64)
-        if self.model.timing.reference_timeout is not None:
+        if self.model.timing.reference_timeout_ms is not None:
             message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
         return self.tables.per_cell(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
+from stream.config.cases.ranges import WRITTEN, Range, range_of
 from stream.config.closed import Closed
-from stream.config.scalars import Name, Text, Whole, within, wrong
+from stream.config.scalars import Exact, Name, Text, Whole, by_name, shown, within, wrong
 from stream.config.schema import shapes
-from stream.config.yamlfile import Scalar
 
 __all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CaseModel", "CasesModel", "WindowModel"]
 
@@ -23,15 +23,18 @@ MOST_DRAWS: Final = 100_000
 
 
 def _several(value: Any) -> Any:
-    """Return a single value as a list of one."""
-    return [value] if isinstance(value, Scalar) else value
+    """Return what is no list as a list of one."""
+    return value if isinstance(value, list) else [value]
 
 
-def _tree(value: Any) -> Any:
-    """Return a value as it is, unless there is none."""
-    if isinstance(value, Scalar) and (value.kind == "null" or not value.text.strip()):
-        raise wrong("the value is empty", "write a value, or remove the key")
-    return value
+def _range(value: Any) -> Range:
+    """Return the probabilities that a value means."""
+    if not isinstance(value, str):
+        raise wrong("this has to be one probability", WRITTEN)
+    try:
+        return range_of(value)
+    except ValueError as error:
+        raise wrong(f"{shown(value)}: {error}", WRITTEN) from None
 
 
 _NUMBERS: Final = {"anyOf": [shapes.EXACT, {"type": "array", "items": shapes.EXACT}]}
@@ -39,16 +42,21 @@ _CHANCE: Final = {"type": ["string", "number"], "minLength": 1}
 _EVENTS: Final = {"type": "array", "items": {"type": "object"}}
 _GIVEN: Final = {"anyOf": [_EVENTS, shapes.TEXT]}
 
-_Counts = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_NUMBERS))]
-_Numbers = Annotated[
-    Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
+_BY_NAME: Final = BeforeValidator(by_name)
+_SEVERAL: Final = BeforeValidator(_several)
+_Figures = Annotated[dict[str, Annotated[list[Exact], _SEVERAL]], _BY_NAME]
+_Counts = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(_NUMBERS))]
+_References = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))]
+_Fires = Annotated[
+    dict[str, Annotated[dict[str, Annotated[Range, PlainValidator(_range)]], _BY_NAME]],
+    _BY_NAME,
+    WithJsonSchema(shapes.one_or_by_name(_CHANCE)),
 ]
-_Fires = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_CHANCE))]
-_Events = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_GIVEN))]
-_Files = Annotated[
-    list[Text],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [shapes.TEXT, {"type": "array", "items": shapes.TEXT}]}),
+"""Of a group, by severity level; under "" of any."""
+_Events = Annotated[
+    dict[str, Annotated[list[Any], _SEVERAL]],
+    _BY_NAME,
+    WithJsonSchema(shapes.one_or_by_name(_GIVEN)),
 ]
 
 
@@ -57,11 +65,11 @@ class WindowModel(Closed):
 
     start: Text
     """the instant that the window starts at; in timezone, unless it has an offset"""
-    counts: _Counts = None
+    counts: _Counts | None = None
     """its exact aggregates by group, within contribution bounds; other groups are not checked"""
     dropped_by_bounds: dict[str, Whole] | None = None
     """number of events that contribution bounds drop: repeats, beyond_groups, ..."""
-    fires: _Fires = None
+    fires: _Fires | None = None
     """how likely groups fire"""
 
 
@@ -72,13 +80,13 @@ class CaseModel(Closed):
     """name of the test, printed with its verdict"""
     alarm: Name | None = None
     """name of the alarm; needed if there are several"""
-    counts: _Counts = None
+    counts: _Counts | None = None
     """exact aggregates of one window, by group; 0 for other groups"""
-    references: _Numbers = None
+    references: _References | None = None
     """references of a band, by group, if a feed has them"""
-    events: _Events = None
+    events: _Events | None = None
     """made-up events: a list, a file, or either by feed; counted as a replay counts"""
-    fires: _Fires = None
+    fires: _Fires | None = None
     """how likely groups fire: >= 0.99, or 0.2 to 0.4"""
     windows: list[WindowModel] | None = None
     """what is expected of windows of the events"""
@@ -102,9 +110,9 @@ class CaseModel(Closed):
 class CasesModel(Closed):
     """One whole file of tests."""
 
-    alarms: _Files
-    """the configuration that is tested, or a list of them, beside this file"""
-    tests: list[CaseModel]
+    alarms: Text
+    """the configuration that is tested, beside this file"""
+    tests: list[CaseModel] = Field(min_length=1)
     """inputs and expected results"""
 
 

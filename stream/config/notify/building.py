@@ -71,22 +71,10 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
         hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
         findings.wrong(("notify",), "there is no target", hint, key=True)
     stem = Path(findings.document.file).stem
-    return NotifySettings(
-        group=model.group,
-        lookback_ms=model.lookback,
-        retry_for_ms=model.retry_for,
-        dead_letters=findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl"),
-        targets=targets,
-    )
+    dead_letters = findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl")
+    return NotifySettings(model.group, model.lookback_ms, model.retry_for_ms, dead_letters, targets)
 
 
 def build_board(model: BoardModel) -> Board:
     """Return where alarms are shown."""
-    return Board(
-        listen=model.listen,
-        token=model.token or "",
-        windows=model.windows,
-        groups=model.groups,
-        lookback_ms=model.lookback,
-        links=model.links,
-    )
+    return Board(**dict(model))

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from stream.config.closed import Closed
 from stream.config.scalars import (
     Address,
     DurationMs,
     Name,
+    Pair,
+    Secret,
     Text,
     TopicName,
     Whole,
-    whole_of,
     within,
     wrong,
 )
-from stream.config.schema import shapes
 from stream.model.boards import Board
 
 if TYPE_CHECKING:
@@ -62,21 +62,12 @@ def _url(text: str) -> str:
 _Url = Annotated[Text, AfterValidator(_url)]
 
 
-def _of(value: Any) -> tuple[int, int]:
-    """Return ``[m, n]``."""
-    if not isinstance(value, list) or len(value) != 2:
-        raise wrong(
-            "`of` is not a pair of whole numbers", "write of: [2, 3] for 2 of the last 3 windows"
-        )
-    return whole_of(value[0]), whole_of(value[1])
-
-
 class LifecycleModel(Closed):
     """When an alarm begins and ends, and what is said of it."""
 
-    for_: Whole | None = Field(default=None, alias="for")
+    for_: Whole | None = None
     """a group fires when its condition held in this many consecutive windows; costs no epsilon"""
-    of: Annotated[tuple[int, int], PlainValidator(_of), WithJsonSchema(shapes.PAIR)] | None = None
+    of: Pair[Whole] | None = None
     """[2, 3]: it fires when the condition held in 2 of the last 3 windows; instead of for"""
     resolve_after: Annotated[
         Whole,
@@ -121,14 +112,7 @@ class WebhookModel(TargetModel):
 
     url: _Url
     """where notices are sent by POST"""
-    secret: Annotated[
-        Text,
-        within(
-            16,
-            "the secret is shorter than 16 bytes",
-            "use 16 random characters: anyone who knows it can forge alarms",
-        ),
-    ]
+    secret: Secret
     """16 bytes or more that sign the notices, best from the environment: ${NAME}"""
 
 
@@ -160,9 +144,9 @@ class NotifyModel(Closed):
 
     group: TopicName = "analyst-notify"
     """consumer group: its offsets record what was delivered"""
-    lookback: DurationMs = 7 * 86_400_000
+    lookback_ms: DurationMs = 7 * 86_400_000
     """how far back the topics are read at the start, to find what is firing"""
-    retry_for: DurationMs = 86_400_000
+    retry_for_ms: DurationMs = 86_400_000
     """a notice that a target does not take for this long becomes a dead letter"""
     dead_letters: Text = ""
     """file of undelivered notices; default FILE.dead-letters.jsonl"""
@@ -179,23 +163,13 @@ class BoardModel(Closed):
 
     listen: Address = _BOARD.listen
     """host:port of the page; without a token, anybody who reaches it reads it"""
-    token: (
-        Annotated[
-            Text,
-            within(
-                16,
-                "the token is shorter than 16 bytes",
-                "use 16 random characters, or remove the key to let everybody read",
-            ),
-        ]
-        | None
-    ) = None
+    token: Secret = ""
     """password of the page, 16 bytes or more, best from a file: ${file:PATH}"""
     windows: Annotated[Whole, _SHOWN] = _BOARD.windows
     """how many of an alarm's last windows are shown"""
     groups: Annotated[Whole, _SHOWN] = _BOARD.groups
     """how many groups of an alarm are shown; of further firing groups, their number"""
-    lookback: DurationMs = _BOARD.lookback_ms
+    lookback_ms: DurationMs = _BOARD.lookback_ms
     """how far back the topics are read at the start, to find what is firing"""
     links: dict[str, _Url] = Field(default_factory=dict)
     """what else analysts may see, such as a dashboard: its name and address"""

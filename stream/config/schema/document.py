@@ -52,6 +52,14 @@ class _Schema(GenerateJsonSchema):
         """Take no null: what may be left out is left out."""
         return self.generate_inner(schema["schema"])
 
+    def literal_schema(self, schema: Any) -> shapes.Shape:
+        """Take a word, or a variable."""
+        return shapes.words(schema["expected"])
+
+    def enum_schema(self, schema: Any) -> shapes.Shape:
+        """Take the value of a member, or a variable."""
+        return shapes.words(map(str, schema["members"]))
+
     def dict_schema(self, schema: Any) -> shapes.Shape:
         """Take names only, where the user chooses them."""
         named = schema["keys_schema"]["type"] != "str"

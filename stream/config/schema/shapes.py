@@ -19,7 +19,6 @@ __all__ = [
     "FALSE_RINGS",
     "LIST_OR_FILE",
     "NAME",
-    "PAIR",
     "PERIOD",
     "QUOTED",
     "TEXT",
@@ -73,5 +72,4 @@ PERIOD: Final = _or_variable(_written(rf"lifetime|{_LENGTH}"))
 FALSE_RINGS: Final = _or_variable(_written(r"\S+\s+(per|a)\s+(day|week|month)"))
 ADDRESS: Final = _or_variable(_written(r".+:[0-9]{1,5}"))
 TRUTH: Final = words((True, False, "true", "false"))
-PAIR: Final[Shape] = {"type": "array", "items": EXACT, "minItems": 2, "maxItems": 2}
 LIST_OR_FILE: Final[Shape] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
