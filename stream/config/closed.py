@@ -37,13 +37,13 @@ class Closed(BaseModel):
     def _short(cls, value: Any, info: ValidationInfo) -> Any:
         """Return the mapping that a value stands for; it is noted whose keys it may have."""
         if info.context is not None:
-            info.context[id(value)] = cls
+            info.context.models[id(value)] = cls
         return {cls.short: value} if cls.short and isinstance(value, str) else value
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """Return the keys of the mapping that a model reads, as they are written."""
-    return {field.alias or name: field for name, field in model.model_fields.items()}
+    return {key_of(name): field for name, field in model.model_fields.items()}
 
 
 @cache

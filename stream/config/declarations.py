@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
-from stream.config.places import ledger_url
 from stream.config.scalars import closest
 from stream.config.security import check_security
-from stream.config.tables import read_domain, values_of
+from stream.config.tables import read_list, values_of
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.contributions import article
@@ -27,12 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["build_domain", "build_feeds", "build_kafka", "build_settings"]
 
-_AS_WRITTEN = (
-    *("topic", "codec", "time", "unit", "id", "partitioner", "clock"),
-    *("allowed_skew_ms", "max_append_time_regression_ms", "idle_partition_timeout_ms"),
-)
 _ROLES = ("alarms_topic", "decisions_topic", "wakeup_topic", "ownership_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
+_MOST_NAMED = 20
+"""Wrong values of one list that are named: all others are likely wrong in the same way."""
 _ONE = Fraction(1)
 _NUMBERS = (FieldType.INTEGER, FieldType.FLOAT)
 _IDENTIFIERS = (FieldType.STRING, FieldType.INTEGER)
@@ -63,9 +59,9 @@ def build_feeds(
         _check_clock(model, of)
         marks = model.watermarks
         feeds[name] = Feed(
+            **model.model_dump(exclude={"fields", "history", "watermarks"}),
             name=name,
             fields=fields,
-            **{key: getattr(model, key) for key in _AS_WRITTEN},
             history=_history(model, zone, of),
             watermark_interval_ms=60_000 if marks is None else marks.interval,
             watermark_key=None if marks is None else marks.key.encode(),
@@ -98,7 +94,7 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
             "write another port for one",
         )
     return Settings(
-        ledger_url=ledger_url(model.ledger, stem, findings),
+        ledger_url=model.ledger or f"sqlite:///{findings.folder.resolve()}/.tocsin/{stem}.db",
         public_address=metrics.public,
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
@@ -135,11 +131,9 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
 
 
 def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:
-    if lo > hi:
-        message = f"the clip is empty: {decimal(lo)} is above {decimal(hi)}"
-        findings.wrong("clip", message, "write the lower bound first")
-    if lo == hi == 0:
-        findings.wrong("clip", "the clip [0, 0] sets every value to 0", "write clip: [0, 100]")
+    if lo >= hi:
+        message = f"the clip is empty: {decimal(lo)} is not below {decimal(hi)}"
+        findings.wrong("clip", message, "write the lower bound first: clip: [0, 100]")
     if step is None:
         return
     for bound in (lo, hi):
@@ -164,11 +158,14 @@ def build_domain(
         findings: of the part of the file that has the key.
     """
     if isinstance(declared, str):
-        read = partial(read_domain, kind=kind)
-        return findings.beside(at, declared, "domain", read, "one public value per line")
-    listed = ((text, findings.place(at, index)) for index, text in enumerate(declared))
+        holds = "one public value per line"
+        listed = findings.beside(at, declared, "domain", read_list, holds)
+    else:
+        listed = [(text, findings.place(at, index)) for index, text in enumerate(declared)]
+    if listed is None:
+        return None
     values, errors = values_of(listed, kind)
-    findings.errors.extend(errors)
+    findings.errors.extend(errors[:_MOST_NAMED])
     return values
 
 

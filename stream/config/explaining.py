@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from accountant.errors import ConfigError
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Document
 
 __all__ = ["read_as"]
 
@@ -50,21 +49,18 @@ def read_as(findings: Findings, whole: type[M], examples: Mapping[str, str] = EX
     findings.errors.extend(document.errors)
     if findings.errors:
         raise Refused
-    models: dict[int, type[Closed]] = {}
     try:
-        return whole.model_validate(document.tree, context=models)
+        return whole.model_validate(document.tree, context=findings)
     except ValidationError as error:
-        findings.errors.extend(_explained(document, error.errors(), models, examples))
+        findings.errors.extend(_explained(findings, error.errors(), examples))
         raise Refused from None
 
 
 def _explained(
-    document: Document,
-    details: list[Any],
-    models: Mapping[int, type[Closed]],
-    examples: Mapping[str, str],
+    findings: Findings, details: list[Any], examples: Mapping[str, str]
 ) -> Iterator[ConfigError]:
     """Yield what pydantic says of a file as our errors, each at its place."""
+    document, models = findings.document, findings.models
     near = {
         loc: closest(str(loc[-1]), keys_of(models[id(document.places[loc[:-1]].tree)]))
         for loc in (detail["loc"] for detail in details if detail["type"] == "extra_forbidden")
@@ -96,5 +92,6 @@ def _no_word(value: Any, known: list[str]) -> tuple[str, str]:
     if not isinstance(value, str):
         return "a list or a mapping instead of a single value", "write one value"
     message = f"{shown(value)} is not valid here" if value else "the value is empty"
-    near, hint = closest(value, known), f"write one of: {', '.join(known)}"
-    return message, f"{near} ({hint})" if near.startswith("did") else hint
+    listed = f"write one of: {', '.join(known)}"
+    near = closest(value, known, listed)
+    return message, listed if near == listed else f"{near} ({listed})"

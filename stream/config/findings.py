@@ -37,6 +37,7 @@ class Findings:
         notes: what was chosen in its author's place, and why.
         open: why it can be checked and planned, but not be run.
         at: where the part of the file is that is looked at; places are told from there.
+        models: which model reads which mapping, by the mapping's identity.
     """
 
     document: Document
@@ -45,6 +46,7 @@ class Findings:
     notes: list[ConfigError] = field(default_factory=list)
     open: list[ConfigError] = field(default_factory=list)
     at: Loc = ()
+    models: dict[int, type[Any]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:

@@ -28,17 +28,17 @@ from stream.config.notify.keys import (
     LifecycleModel,
     NotifyModel,
 )
-from stream.config.places import bootstrap_of
+from stream.config.places import TimeZone, bootstrap_of, ledger_url
 from stream.config.scalars import (
     Address,
     Delta,
-    Duration,
     DurationMs,
     Epsilon,
     Exact,
     FalseRingsText,
     Name,
     Pair,
+    Period,
     Probability,
     Secret,
     Share,
@@ -47,7 +47,6 @@ from stream.config.scalars import (
     Whole,
     by_name,
     domain_of,
-    period_of,
     verbatim,
     within,
 )
@@ -88,15 +87,14 @@ def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
     return read(value)
 
 
-_CAP = within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)
-_WAITED = within(1, "{key} is 0", "write {key}: 10m")
+_Cap = Annotated[Whole, within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)]
+_LengthMs = Annotated[DurationMs, within(1, "{key} is 0", "write {key}: 1m")]
 
 
 PublicValues = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
 _Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
-_Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
 Amounts = Annotated[
     dict[str, Exact], BeforeValidator(by_name), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
 ]
@@ -230,9 +228,7 @@ class HistoryModel(_Model):
 class WatermarksModel(_Model):
     """Watermarks of a trusted writer."""
 
-    interval: Annotated[
-        DurationMs, within(1, "the interval of watermarks is 0", "write interval: 1m")
-    ] = 60_000
+    interval: _LengthMs = 60_000
     """time between two watermarks"""
     key: Secret
     """16 bytes or more that authenticate the watermarks, best from a file: ${file:PATH}"""
@@ -272,11 +268,11 @@ class FeedModel(_Model):
 class ContributionModel(_Model):
     """Contribution bounds; privacy unit ``user`` only."""
 
-    max_groups_per_window: Annotated[Whole, _CAP] = 1
+    max_groups_per_window: _Cap = 1
     """in how many groups of a window one person counts"""
-    max_events_per_group: Annotated[Whole, _CAP] = 1
+    max_events_per_group: _Cap = 1
     """how many events of one person count in one group of a window"""
-    max_windows_per_period: Annotated[Whole, _CAP] | None = None
+    max_windows_per_period: _Cap | None = None
     """in how many windows of an alarm one person counts per period"""
 
 
@@ -291,7 +287,7 @@ class BudgetModel(_Model):
     """pure: pure epsilon; gdp: (epsilon, delta), accounted as Gaussian differential privacy"""
     delta: Delta | None = None
     """delta of (epsilon, delta); privacy: gdp only"""
-    period: _Period | None = None
+    period: Period | None = None
     """the budget is renewed every period: 12h, 1d, 1w; or lifetime"""
     contribution: ContributionModel | None = None
     """contribution bounds of one person; privacy_unit: user only"""
@@ -306,11 +302,11 @@ class TimingModel(_Model):
     """an event counts if it is appended before the window's end + grace"""
     publish_delay_ms: DurationMs = 15_000
     """from a window's end + grace to its alarms, rounded up to publish_interval"""
-    decide_timeout_ms: Annotated[DurationMs, _WAITED] = 600_000
+    decide_timeout_ms: _LengthMs = 600_000
     """a window is denied if a partition makes no progress for this long"""
-    reference_timeout_ms: Annotated[DurationMs, _WAITED] | None = None
+    reference_timeout_ms: _LengthMs | None = None
     """the same for a reference feed; default: decide_timeout"""
-    max_age_ms: Annotated[DurationMs, _WAITED] = 7 * _DAY_MS
+    max_age_ms: _LengthMs = 7 * _DAY_MS
     """a window that is older than this when it is read is denied"""
 
 
@@ -327,17 +323,7 @@ class AlarmModel(_Model):
     """highest probability of missing a true alarm, between 0 and 1"""
     false_alarms: FalseRingsText | None = None
     """tolerated rate of false alarms, as 1 per week; tocsin lock chooses the mechanism"""
-    max_delay: (
-        Annotated[
-            DurationMs,
-            within(
-                1,
-                "max_delay is 0, but an alarm waits for grace and publish_delay",
-                "write max_delay: 10m",
-            ),
-        ]
-        | None
-    ) = None
+    max_delay: _LengthMs | None = None
     """latest time from the deciding event to its alarm (10m); tocsin lock chooses the mechanism"""
     episodes: Whole | None = None
     """number of episodes that the budget has to cover per period"""
@@ -364,19 +350,17 @@ class AlarmModel(_Model):
 class FileModel(_Model):
     """One whole file."""
 
-    timezone: Text = "UTC"
+    timezone: TimeZone = "UTC"
     """IANA time zone of days, schedules and instants without an offset"""
     kafka: KafkaModel | None = None
     """connection to Kafka; not needed for replays of files"""
-    ledger: Text | None = None
+    ledger: Annotated[Text, AfterValidator(ledger_url)] | None = None
     """database of the ledger: sqlite:///relative.db or postgresql://user:password@host/name"""
     metrics: MetricsModel = MetricsModel()
     """addresses of the metrics pages"""
     log: LogModel = LogModel()
     """log of a worker, on standard error"""
-    publish_interval: Annotated[
-        DurationMs, within(1, "publish_interval is 0", "write publish_interval: 1s")
-    ] = 1_000
+    publish_interval: _LengthMs = 1_000
     """alarms are published at multiples of this time"""
     tables: dict[Name, TableModel] = Field(default_factory=dict)
     """public tables of thresholds, baselines and references, by name"""

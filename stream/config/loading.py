@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
@@ -28,7 +27,6 @@ from stream.config.findings import Findings, Refused
 from stream.config.keys import AlarmModel, FileModel
 from stream.config.lock import read_lock
 from stream.config.notify.building import build_board, build_notify
-from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
 from stream.model.alarms import Alarms, scope_of
@@ -39,12 +37,11 @@ from stream.windows.localtime import load_zone
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from zoneinfo import ZoneInfo
 
     from stream.config.lock import Lock
     from stream.model.alarm import Alarm
 
-__all__ = ["Report", "check", "examine", "load", "zone_of"]
+__all__ = ["Report", "examine", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +83,6 @@ def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
     return report.alarms
 
 
-def check(path: Path, *, environ: Mapping[str, str]) -> list[ConfigError]:
-    """Return everything wrong with a file, as far as its stages could be checked."""
-    return list(examine(path, environ=environ).errors)
-
-
 def examine(
     path: Path,
     *,
@@ -122,7 +114,7 @@ def examine(
 
 
 def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Alarms:
-    zone = zone_of(model.timezone, findings)
+    zone = load_zone(model.timezone)
     feeds = build_feeds(model.feeds, zone, findings)
     kafka = None if model.kafka is None else build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
@@ -209,19 +201,6 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
                 " as too_old while they wait",
                 f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",
             )
-
-
-def zone_of(name: str, findings: Findings) -> ZoneInfo:
-    """Return the zone that ``timezone`` names; an error goes to ``findings``."""
-    try:
-        return load_zone(name)
-    except ValueError:
-        near = closest(
-            name, (zone for zone in available_timezones() if "/" in zone or zone == "UTC")
-        )
-        hint = near if near.startswith("did") else "write an IANA name, as Europe/Berlin or UTC"
-        findings.wrong(("timezone",), "unknown time zone", hint)
-        return load_zone("UTC")
 
 
 def _tables(model: FileModel, findings: Findings) -> dict[str, Table]:

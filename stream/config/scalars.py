@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
@@ -28,7 +27,7 @@ from pydantic_core import PydanticCustomError
 
 from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
-from stream.model.numbers import LONGEST_NUMBER, decimal, number
+from stream.model.numbers import decimal, number
 from stream.model.requirements import SPANS, FalseAlarmRate
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ __all__ = [
     "FalseRingsText",
     "Name",
     "Pair",
+    "Period",
     "Probability",
     "Secret",
     "Share",
@@ -55,14 +55,13 @@ __all__ = [
     "closest",
     "domain_of",
     "key_of",
-    "period_of",
     "shown",
     "verbatim",
     "within",
     "wrong",
 ]
 
-_DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
+_DURATION = re.compile(r"([0-9]{1,15})\s*(ms|s|m|h|d|w)")
 MILLISECONDS = {
     "ms": 1,
     "s": 1_000,
@@ -75,12 +74,13 @@ MILLISECONDS = {
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _RINGS = re.compile(rf"(\S+)\s+(?:per|a)\s+({'|'.join(SPANS)})")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 _MANY = 2_000
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _LAST_PORT = 65_535
 _LEAST = Fraction(1, 10**12)
 T = TypeVar("T")
-_DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
+_LONGEST_MS = 3660 * MILLISECONDS["d"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ def shown(value: str) -> str:
     return f"`{text[:40]}{'...' if len(text) > 40 else ''}`"
 
 
-def closest(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
+def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return ``did you mean ...?`` for a misspelt word, or what else to say, or the known ones."""
     known = sorted(known)
     if (now := RENAMED.get(word)) in known:
         return f"did you mean `{now}`? It replaces `{word}`"
@@ -146,8 +146,8 @@ def closest(word: str, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     for near in difflib.get_close_matches(word.lower(), by_lower, n=1):
         return f"did you mean `{by_lower[near]}`?"
-    if not known:
-        return ""
+    if otherwise or not known:
+        return otherwise
     return f"write one of: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
 
 
@@ -155,16 +155,6 @@ def verbatim(value: Any) -> str:
     """Return a text as it is, so that positions inside it stay true."""
     _text(value)
     return str(value)
-
-
-def period_of(value: Any) -> Duration | str:
-    """Return a budget period: a duration, or the word ``lifetime``."""
-    if _text(value) == "lifetime":
-        return "lifetime"
-    period = _duration(value, "write lifetime, or a duration: 12h, 1d, 7d")
-    if not period.milliseconds:
-        raise wrong("the period is 0", "write lifetime, or a duration: 12h, 1d, 7d")
-    return period
 
 
 def by_name(value: Any) -> Any:
@@ -190,20 +180,30 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-def _name(value: Any) -> str:
-    text = _text(value)
-    if not _NAME.fullmatch(text):
-        hint = "use letters, digits, dots, dashes and underscores"
-        raise wrong(f"{shown(value)} is not a valid name", hint)
-    return text
+def _reads(parse: Callable[[str], Any], what: str, hint: str) -> PlainValidator:
+    """Return a reader of texts.
+
+    Args:
+        parse: makes a value of a text; ``None`` of a wrong one.
+        what: a right one is.
+        hint: what to write instead.
+    """
+
+    def read(value: Any) -> Any:
+        found = parse(_text(value))
+        if found is None:
+            raise wrong(f"{shown(value)} is not {what}", hint)
+        return found
+
+    return PlainValidator(read)
 
 
-def _topic(text: str) -> str:
-    if len(text) > 249 or text in (".", ".."):
-        raise wrong(
-            "not a valid name of a Kafka topic", "use at most 249 characters, not `.` or `..`"
-        )
-    return text
+def _name(text: str) -> str | None:
+    return text if _NAME.fullmatch(text) else None
+
+
+def _topic(text: str) -> str | None:
+    return text if _TOPIC.fullmatch(text) else None
 
 
 def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
@@ -213,8 +213,6 @@ def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fractio
         percent = number(text.removesuffix("%")) if text.endswith("%") else None
         if percent is not None:
             hint = f"write {decimal(percent / 100)}"
-        if len(text) > LONGEST_NUMBER:
-            hint += f", of at most {LONGEST_NUMBER} characters"
         raise wrong(f"{shown(value)} is not a number", hint)
     return found
 
@@ -250,31 +248,33 @@ def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
     return found
 
 
-def _false_rings(value: Any) -> FalseAlarmRate:
-    match = _RINGS.fullmatch(_text(value))
+def _false_rings(text: str) -> FalseAlarmRate | None:
+    match = _RINGS.fullmatch(text)
     found = number(match[1]) if match else None
     if match is None or found is None or not Fraction(1, 10**9) <= found <= 10**9:
-        raise wrong(
-            f"{shown(value)} is not a rate of false alarms",
-            "write a rate above 0 per day, week or month: 1 per week",
-        )
+        return None
     return FalseAlarmRate(found, match[2])
 
 
-def _duration(value: Any, hint: str = _DURATION_HINT) -> Duration:
-    match = _DURATION.fullmatch(_text(value))
+def _duration(text: str) -> Duration | None:
+    match = _DURATION.fullmatch(text)
     if match is None:
-        raise wrong(f"{shown(value)} is not a duration", hint)
-    digits, unit = match.groups()
-    count = int(digits) if len(digits) <= LONGEST_NUMBER else MILLISECONDS["w"]
-    milliseconds = count * MILLISECONDS[unit]
-    if milliseconds > 3660 * MILLISECONDS["d"]:
-        raise wrong(f"{shown(value)} is longer than ten years", "write a shorter duration")
-    return Duration(milliseconds, {"d": count, "w": 7 * count}.get(unit, 0))
+        return None
+    count, unit = int(match[1]), match[2]
+    found = Duration(count * MILLISECONDS[unit], {"d": count, "w": 7 * count}.get(unit, 0))
+    return found if found.milliseconds <= _LONGEST_MS else None
 
 
-def _duration_ms(value: Any) -> int:
-    return _duration(value).milliseconds
+def _duration_ms(text: str) -> int | None:
+    found = _duration(text)
+    return None if found is None else found.milliseconds
+
+
+def _period(text: str) -> Duration | str | None:
+    if text == "lifetime":
+        return text
+    found = _duration(text)
+    return None if found is None or not found.milliseconds else found
 
 
 def address_of(text: str) -> tuple[str, int] | None:
@@ -285,22 +285,27 @@ def address_of(text: str) -> tuple[str, int] | None:
     return found[1].strip("[]"), int(found[2])
 
 
-def _address(value: Any) -> tuple[str, int]:
-    found = address_of(_text(value))
-    if found is None:
-        raise wrong(f"{shown(value)} is not host:port", "write an address, as 127.0.0.1:9465")
-    return found
-
-
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(shapes.TEXT)]
 """Any non-empty text, trimmed."""
 Secret = Annotated[
     Text, within(16, "the {key} is shorter than 16 bytes", "use 16 random characters or more")
 ]
 """A text that nobody guesses."""
-Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(shapes.NAME)]
+Name = Annotated[
+    str,
+    _reads(_name, "a valid name", "use letters, digits, dots, dashes and underscores"),
+    WithJsonSchema(shapes.NAME),
+]
 """A name of a feed, an alarm, a table or a group."""
-TopicName = Annotated[Name, AfterValidator(_topic)]
+TopicName = Annotated[
+    str,
+    _reads(
+        _topic,
+        "a valid name of a Kafka topic",
+        "use at most 249 letters, digits, dots, dashes and underscores",
+    ),
+    WithJsonSchema(shapes.NAME),
+]
 """A Kafka topic."""
 Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)]
 """A number, read exactly."""
@@ -326,7 +331,13 @@ Delta = Annotated[
 ]
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 FalseRingsText = Annotated[
-    FalseAlarmRate, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
+    FalseAlarmRate,
+    _reads(
+        _false_rings,
+        "a rate of false alarms",
+        "write a rate above 0 per day, week or month: 1 per week",
+    ),
+    WithJsonSchema(shapes.FALSE_RINGS),
 ]
 """How many false rings an alarm may have: ``1 per week``."""
 Share = Annotated[
@@ -334,7 +345,25 @@ Share = Annotated[
     within(_LEAST, "{value} is not above 0 and at most 1", "write a part of the budget, as 0.3", 1),
 ]
 """A part of a budget: above 0, at most 1."""
-DurationMs = Annotated[int, PlainValidator(_duration_ms), WithJsonSchema(shapes.DURATION)]
+DurationMs = Annotated[
+    int,
+    _reads(
+        _duration_ms,
+        "a duration",
+        "write a whole number and a unit, ten years at most: 250ms, 30s, 5m, 1h, 1d or 1w",
+    ),
+    WithJsonSchema(shapes.DURATION),
+]
 """A duration in milliseconds, a day taken as 24 hours."""
-Address = Annotated[tuple[str, int], PlainValidator(_address), WithJsonSchema(shapes.ADDRESS)]
+Period = Annotated[
+    Duration | str,
+    _reads(_period, "a period", "write lifetime, or a duration: 12h, 1d, 7d"),
+    WithJsonSchema(shapes.PERIOD),
+]
+"""A budget period: a duration, or the word ``lifetime``."""
+Address = Annotated[
+    tuple[str, int],
+    _reads(address_of, "host:port", "write an address, as 127.0.0.1:9465"),
+    WithJsonSchema(shapes.ADDRESS),
+]
 """``host:port``."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from stream.config.closed import keys_of
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterator
 
 __all__ = ["models_of"]
 
@@ -24,10 +25,21 @@ def models_of(model: type[Any], place: tuple[str, ...] = ()) -> dict[tuple[str, 
     """
     found = {place: model}
     for name, field in keys_of(model).items():
-        at, kind = (*place, name), field.annotation
-        while inside := get_args(kind):  # what is optional stands before None
-            several = get_origin(kind) in (dict, list)
-            at, kind = ((*at, "*"), inside[-1]) if several else (at, inside[0])
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
+        for at, kind in _models((*place, name), field.annotation):
             found |= models_of(kind, at)
     return found
+
+
+def _models(at: tuple[str, ...], kind: Any) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
+    """Yield the models that read what is of a type; the second way to read it has its name."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield at, kind
+    elif get_origin(kind) in (dict, list):
+        yield from _models((*at, "*"), get_args(kind)[-1])
+    elif get_origin(kind) is Annotated:
+        yield from _models(at, get_args(kind)[0])
+    elif get_origin(kind) in (Union, UnionType):
+        for number, (found, one) in enumerate(
+            pair for each in get_args(kind) for pair in _models(at, each)
+        ):
+            yield (*found, one.__name__) if number else found, one

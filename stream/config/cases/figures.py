@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Measure = tuple[str, Fraction, bool]
 
-__all__ = ["chances", "figures", "references_of", "statistics_of"]
+__all__ = ["chances", "figures", "references", "whole"]
 
 V = TypeVar("V")
 
@@ -57,43 +57,36 @@ def figures(
     return tuple(_figures(alarm, alarm.counted, measures, counts, at))
 
 
-def statistics_of(
-    alarm: Alarm, counts: Mapping[str, Sequence[Fraction]], at: Findings
-) -> NDArray[np.int64]:
-    """Return the same of all groups, shape (statistics, cells); 0 where nothing is said."""
-    whole = np.zeros((len(alarm.aggregates), len(alarm.counted)), dtype=np.int64)
-    for figure in figures(alarm, counts, at):
-        whole[:, figure.cell] = figure.statistics
-    return whole
-
-
-def references_of(
-    alarm: Alarm, references: Mapping[str, Sequence[Fraction]], at: Findings
-) -> NDArray[np.int64]:
-    """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
-    whole = np.zeros(len(alarm.domain), dtype=np.int64)
+def references(
+    alarm: Alarm, written: Mapping[str, Sequence[Fraction]], at: Findings
+) -> tuple[Figure, ...]:
+    """Return references of groups, likewise, each as the statistic of its group."""
     measure = heading(alarm.aggregates[0], alarm.feed), band_of(alarm).unit, True
-    for figure in _figures(alarm, alarm.domain, [measure], references, at):
-        (whole[figure.cell],) = figure.statistics
-    return whole
+    return tuple(_figures(alarm, alarm.domain, [measure], written, at))
+
+
+def whole(figures: Sequence[Figure], statistics: int, domain: Domain) -> NDArray[np.int64]:
+    """Return figures of all groups, shape (statistics, cells); 0 where nothing is said."""
+    found = np.zeros((statistics, len(domain)), dtype=np.int64)
+    for figure in figures:
+        found[:, figure.cell] = figure.statistics
+    return found
 
 
 def chances(
     alarm: Alarm, fires: Mapping[str, Mapping[str, Range]], at: Findings
 ) -> tuple[Chance, ...]:
     """Return how likely groups are to fire, or severity levels of them."""
-    known = [level.name for level in alarm.aim.severities]
+    known = {level.name: number for number, level in enumerate(alarm.aim.severities)}
     found = []
     for cell, name, by_level, one in _each(alarm, alarm.domain, fires, at):
         for level, expected in by_level.items():
-            if not level:
-                found.append(Chance(cell, name, expected, one.place()))
-            elif level in known:
-                severe, place = known.index(level), one.place(level)
-                found.append(Chance(cell, f"{name} ({level})", expected, place, severe))
-            else:
+            if level and level not in known:
                 message = f"`{level}` is not a severity of alarm `{alarm.id}`"
-                one.wrong(level, message, closest(level, known) or WRITTEN, key=True)
+                one.wrong(level, message, closest(level, known, WRITTEN), key=True)
+                continue
+            shown = f"{name} ({level})" if level else name
+            found.append(Chance(cell, shown, expected, one.place(level), known.get(level, 0)))
     return tuple(found)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from stream.config.cases.cases import Case, Given, Rows, WindowCase
 from stream.config.cases.events import read_events
-from stream.config.cases.figures import chances, figures, references_of, statistics_of
-from stream.config.cases.keys import CASE_EXAMPLES, CasesModel
+from stream.config.cases.figures import chances, figures, references, whole
+from stream.config.cases.keys import CASE_EXAMPLES, CasesModel, CountsModel
 from stream.config.explaining import read_as
 from stream.config.findings import Findings, Refused
 from stream.config.loading import examine
@@ -25,16 +25,14 @@ from stream.windows.localtime import load_zone
 from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from stream.config.cases.keys import CaseModel
+    from stream.config.cases.keys import EventsModel, WindowModel
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 __all__ = ["CaseFile", "read_cases"]
-
-_EXPECTED: Final = "fires: {hall: '>= 0.99'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ def _cases(model: CasesModel, alarms: Alarms, findings: Findings) -> list[Case]:
     return cases
 
 
-def _case(case: CaseModel, alarms: Alarms, at: Findings) -> Case:
+def _case(case: CountsModel | EventsModel, alarms: Alarms, at: Findings) -> Case:
     alarm = _alarm(case, alarms.by_name, at)
     found = Case(
         name=case.name,
@@ -93,30 +91,17 @@ def _case(case: CaseModel, alarms: Alarms, at: Findings) -> Case:
         place=at.place("name"),
         sampled=case.sampled,
     )
-    if (case.counts is None) == (case.events is None):
-        said = "neither counts nor events" if case.counts is None else "both counts and events"
-        hint = "write counts: {hall: 200} for one window's aggregates, or events: [...]"
-        raise at.wrong((), f"the test has {said}", hint)
-    _refuse_others(case, at)
-    if case.counts is not None:
+    if isinstance(case, CountsModel):
         return replace(found, given=_given(case, alarm, at))
-    lines, paths = read_events(case.events or {}, alarm, at.under("events"))
-    if not case.windows:
-        hint = f"write windows: [{{start: 2025-03-03T09:00, {_EXPECTED}}}]"
-        at.wrong((), "the test expects nothing of its events", hint)
+    lines, paths = read_events(case.events, alarm, at.under("events"))
     dropped = None if case.dropped is None else _rows(case.dropped, at.under("dropped"))
     if dropped is None and alarm.feed.name in lines:
         dropped = ()  # whoever wrote the events down meant them to count
-    return replace(
-        found,
-        lines=lines,
-        paths=paths,
-        windows=_windows(case, alarm, alarms.timezone, at.under("windows")),
-        dropped=dropped,
-    )
+    windows = _windows(case.windows, alarm, alarms.timezone, at.under("windows"))
+    return replace(found, lines=lines, paths=paths, windows=windows, dropped=dropped)
 
 
-def _alarm(case: CaseModel, known: Mapping[str, Alarm], at: Findings) -> Alarm:
+def _alarm(case: CountsModel | EventsModel, known: Mapping[str, Alarm], at: Findings) -> Alarm:
     """Return the alarm that a case is about."""
     name = case.alarm or " or ".join(known)
     if case.alarm is None and len(known) != 1:
@@ -131,22 +116,13 @@ def _alarm(case: CaseModel, known: Mapping[str, Alarm], at: Findings) -> Alarm:
     return alarm
 
 
-def _refuse_others(case: CaseModel, at: Findings) -> None:
-    """Refuse keys that belong to the other kind of test."""
-    kind, others, hint = "counts", ("windows", "dropped"), "write events instead of counts"
-    if case.counts is None:
-        kind, others = "events", ("references", "fires")
-        hint = "write it into windows"
-    for key in others:
-        if getattr(case, key) is not None:
-            at.wrong(key, f"a test of {kind} cannot have `{key}`", hint, key=True)
-
-
-def _given(case: CaseModel, alarm: Alarm, at: Findings) -> Given:
-    statistics = statistics_of(alarm, case.counts or {}, at.under("counts"))
-    if case.fires is None:
-        at.wrong((), "the test expects nothing of its counts", f"write {_EXPECTED}")
-    references = None
+def _given(case: CountsModel, alarm: Alarm, at: Findings) -> Given:
+    counts = figures(alarm, case.counts, at.under("counts"))
+    found = Given(
+        whole(counts, len(alarm.aggregates), alarm.counted),
+        None,
+        chances(alarm, case.fires, at.under("fires")),
+    )
     if alarm.reference is None and case.references is not None:
         message = f"alarm `{alarm.id}` has no reference on a feed"
         at.wrong("references", message, "remove it", key=True)
@@ -154,29 +130,24 @@ def _given(case: CaseModel, alarm: Alarm, at: Findings) -> Given:
         message = f"the references of feed `{alarm.reference.feed.name}` are missing"
         at.wrong((), message, "write references: {hall: 60}")
     elif case.references is not None:
-        references = references_of(alarm, case.references, at.under("references"))
-    return Given(statistics, references, chances(alarm, case.fires or {}, at.under("fires")))
+        told = references(alarm, case.references, at.under("references"))
+        return replace(found, references=whole(told, 1, alarm.domain)[0])
+    return found
 
 
 def _windows(
-    case: CaseModel, alarm: Alarm, timezone: str, findings: Findings
+    windows: Sequence[WindowModel], alarm: Alarm, timezone: str, findings: Findings
 ) -> tuple[WindowCase, ...]:
     found: list[WindowCase] = []
-    for number, window in enumerate(case.windows or ()):
+    for number, window in enumerate(windows):
         at = findings.under(number)
         with suppress(Refused):
-            bounds = _bounds(window.start, alarm, timezone, at)
-            if any(bounds == (one.start_ms, one.end_ms) for one in found):
-                at.wrong("start", "this window occurs twice", "write it once")
-            if window.counts is None and window.dropped_by_bounds is None and window.fires is None:
-                message = "the test expects nothing of this window"
-                at.wrong((), message, f"write {_EXPECTED}, or counts: {{hall: 200}}")
             found.append(
                 WindowCase(
-                    *bounds,
-                    figures(alarm, window.counts or {}, at.under("counts")),
-                    _rows(window.dropped_by_bounds or {}, at.under("dropped_by_bounds")),
-                    chances(alarm, window.fires or {}, at.under("fires")),
+                    *_bounds(window.start, alarm, timezone, at),
+                    figures(alarm, window.counts, at.under("counts")),
+                    _rows(window.dropped_by_bounds, at.under("dropped_by_bounds")),
+                    chances(alarm, window.fires, at.under("fires")),
                     at.place("start"),
                 )
             )

@@ -15,7 +15,7 @@ from stream.config.declarations import build_kafka, check_token
 from stream.config.explaining import read_as
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
-from stream.config.notify.keys import cafile_of
+from stream.config.notify.keys import CaFile  # noqa: TC001  # pydantic reads it
 from stream.config.scalars import (  # pydantic reads them
     Address,
     Name,
@@ -51,7 +51,7 @@ class MqttSourceModel(Closed):
     """login on the broker"""
     password: Text = ""
     """best from a file: ${file:PATH}"""
-    cafile: Text = ""
+    cafile: CaFile = ""
     """authorities of the broker's certificate, in PEM; TLS if it is given"""
     topic: TopicName
     """the feed's topic on Kafka"""
@@ -115,7 +115,7 @@ def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
             model.client,
             model.username,
             model.password,
-            cafile_of(model.cafile, findings.under("mqtt")),
+            model.cafile,
         ),
         topic=model.topic,
         unit=model.unit,

@@ -17,14 +17,16 @@ from stream.config.declarations import build_domain, build_kafka
 from stream.config.explaining import read_as
 from stream.config.findings import Findings
 from stream.config.keys import BudgetModel, KafkaModel, LogModel, PublicValues
-from stream.config.loading import examine, zone_of
+from stream.config.loading import examine
 from stream.config.notify.building import build_board, build_lifecycle, build_notify
 from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
-from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
+from stream.config.places import TimeZone  # noqa: TC001  # pydantic reads it
+from stream.config.scalars import Name  # noqa: TC001  # pydantic reads it
 from stream.config.yamlfile import load_document
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Domain, FieldType
 from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +49,7 @@ class _SmallAlarm(Closed):
 class _SmallFile(Closed):
     """A file without feeds."""
 
-    timezone: Text = "UTC"
+    timezone: TimeZone = "UTC"
     kafka: KafkaModel
     log: LogModel = LogModel()
     notify: NotifyModel | None = None
@@ -109,7 +111,7 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Noti
 
 
 def _of_small(model: _SmallFile, findings: Findings) -> tuple[BoardSetup, NotifySettings | None]:
-    zone = zone_of(model.timezone, findings)
+    zone = load_zone(model.timezone)
     kafka = build_kafka(model.kafka, {}, findings)
     notify = build_notify(model.notify, findings)
     lifecycles = {

@@ -53,12 +53,10 @@ class _Schema(GenerateJsonSchema):
         return self.generate_inner(schema["schema"])
 
     def literal_schema(self, schema: Any) -> shapes.Shape:
-        """Take a word, or a variable."""
-        return shapes.words(schema["expected"])
+        """Take one of some words, or a variable."""
+        return shapes.words(map(str, schema.get("expected") or schema["members"]))
 
-    def enum_schema(self, schema: Any) -> shapes.Shape:
-        """Take the value of a member, or a variable."""
-        return shapes.words(map(str, schema["members"]))
+    enum_schema = literal_schema
 
     def dict_schema(self, schema: Any) -> shapes.Shape:
         """Take names only, where the user chooses them."""
@@ -83,7 +81,7 @@ class _Schema(GenerateJsonSchema):
             case int() as value if shape == shapes.DURATION:
                 return {"default": duration(value)} | shape
             case (int() | str()) as value if value != "":
-                return {"default": str(value) if isinstance(value, str) else value} | shape
+                return {"default": value} | shape
             case (host, port):
                 return {"default": f"{host}:{port}"} | shape
             case _:
