@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import stat
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
@@ -38,7 +38,7 @@ class Place:
 
     def error(self, message: str, hint: str = "") -> ConfigError:
         """Return what is wrong with it."""
-        return ConfigError(message, file=self.file, line=self.line, column=self.column, hint=hint)
+        return ConfigError(message, **asdict(self), hint=hint)
 
 
 def decoded(held: bytes, file: str) -> str:

@@ -45,6 +45,9 @@ def read_events(
         written: events, or names of files, by feed; under "" those of the alarm's own.
         alarm: the alarm.
         findings: receive what is wrong.
+
+    Raises:
+        Refused: an event is.
     """
     lines: dict[str, tuple[str, ...]] = {}
     paths: dict[str, tuple[Path, ...]] = {}
@@ -69,27 +72,21 @@ def _lines(events: Sequence[Any], feed: Feed, findings: Findings) -> tuple[str, 
     for number, event in enumerate(events):
         at = findings.under(number)
         if not isinstance(event, dict):
-            at.wrong((), "an event has to be a mapping", _EXAMPLE)
-            continue
-        numbered = _REPEAT in event and _REPEAT not in feed.fields
+            raise at.wrong((), "an event has to be a mapping", _EXAMPLE)
         given = dict(event)
-        times = _times(given.pop(_REPEAT), at) if numbered else 1
+        times = 1 if _REPEAT in feed.fields else _times(given.pop(_REPEAT, "1"), at)
         if len(lines) + times > _MOST:
             hint = "write the events into a file"
-            at.wrong((), f"the list has more than {_MOST:,} events", hint)
-            break
-        for name, value in event.items():
-            if not isinstance(value, str):
-                at.wrong(name, "a field has to have one value", _EXAMPLE)
-                return ()
-            if name in given and name not in feed.fields:
+            raise at.wrong((), f"the list has more than {_MOST:,} events", hint)
+        for name, value in given.items():
+            if name not in feed.fields:
                 message = f"`{name}` is not a field of feed `{feed.name}`"
-                at.wrong(name, message, closest(name, feed.fields), key=True)
-                del given[name]
+                raise at.wrong(name, message, closest(name, feed.fields), key=True)
+            if not isinstance(value, str):
+                raise at.wrong(name, "a field has to have one value", _EXAMPLE)
         for nth in range(1, times + 1):
             values = {
-                name: _value(value, feed.fields[name].type, str(nth) if numbered else _NUMBER)
-                for name, value in given.items()
+                name: _value(value, feed.fields[name].type, nth) for name, value in given.items()
             }
             lines.append(json.dumps(values, ensure_ascii=False))
     return tuple(lines)
@@ -99,15 +96,14 @@ def _times(value: Any, at: Findings) -> int:
     """Return how many events a template stands for."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:9])
-    at.wrong(_REPEAT, "repeat has to be a whole number", "write repeat: 200")
-    return 0
+    raise at.wrong(_REPEAT, "repeat has to be a whole number", "write repeat: 200")
 
 
-def _value(value: Scalar, kind: FieldType, number: str) -> object:
+def _value(value: Scalar, kind: FieldType, nth: int) -> object:
     """Return a value as JSON has it: of the declared type where it can be read as one."""
     if value.kind == "null":
         return None
-    text = value.replace(_NUMBER, number)
+    text = value.replace(_NUMBER, str(nth))
     if value.kind == "str" and text == value and kind is not FieldType.TIMESTAMP:
         return text  # in quotes: another type is meant
     try:
