@@ -23,7 +23,7 @@ from pydantic import (
     WithJsonSchema,
     WrapValidator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, core_schema
 
 from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
@@ -33,7 +33,10 @@ from stream.model.requirements import SPANS, FalseAlarmRate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pydantic_core import CoreSchema
+
 __all__ = [
+    "DURATION",
     "MILLISECONDS",
     "Address",
     "Duration",
@@ -61,7 +64,8 @@ __all__ = [
     "wrong",
 ]
 
-_DURATION = re.compile(r"([0-9]{1,15})\s*(ms|s|m|h|d|w)")
+DURATION = r"([0-9]{1,15})\s*(ms|s|m|h|d|w)"
+"""How a duration is written: a number and a unit."""
 MILLISECONDS = {
     "ms": 1,
     "s": 1_000,
@@ -72,11 +76,8 @@ MILLISECONDS = {
 }
 """Units of durations, the shortest first."""
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
-_RINGS = re.compile(rf"(\S+)\s+(?:per|a)\s+({'|'.join(SPANS)})")
-_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-_TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 _MANY = 2_000
-_ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+_ADDRESS = r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})"
 _LAST_PORT = 65_535
 _LEAST = Fraction(1, 10**12)
 T = TypeVar("T")
@@ -180,30 +181,33 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-def _reads(parse: Callable[[str], Any], what: str, hint: str) -> PlainValidator:
-    """Return a reader of texts.
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """How a single value is written: for its reader, and for editors.
 
     Args:
-        parse: makes a value of a text; ``None`` of a wrong one.
+        pattern: of its text.
+        parse: makes a value of a text with this pattern; ``None`` of one that is wrong even so.
         what: a right one is.
-        hint: what to write instead.
+        hint: what to write instead of a wrong one.
     """
 
-    def read(value: Any) -> Any:
-        found = parse(_text(value))
+    pattern: str
+    parse: Callable[[re.Match[str]], Any]
+    what: str
+    hint: str
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
+        """Return how pydantic reads it."""
+        shape = {"pydantic_js_functions": [lambda *_: shapes.written(self.pattern)]}
+        return core_schema.no_info_plain_validator_function(self._read, metadata=shape)
+
+    def _read(self, value: Any) -> Any:
+        match = re.fullmatch(self.pattern, _text(value))
+        found = match and self.parse(match)
         if found is None:
-            raise wrong(f"{shown(value)} is not {what}", hint)
+            raise wrong(f"{shown(value)} is not {self.what}", self.hint)
         return found
-
-    return PlainValidator(read)
-
-
-def _name(text: str) -> str | None:
-    return text if _NAME.fullmatch(text) else None
-
-
-def _topic(text: str) -> str | None:
-    return text if _TOPIC.fullmatch(text) else None
 
 
 def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
@@ -248,38 +252,34 @@ def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
     return found
 
 
-def _false_rings(text: str) -> FalseAlarmRate | None:
-    match = _RINGS.fullmatch(text)
-    found = number(match[1]) if match else None
-    if match is None or found is None or not Fraction(1, 10**9) <= found <= 10**9:
+def _false_rings(match: re.Match[str]) -> FalseAlarmRate | None:
+    found = number(match[1])
+    if found is None or not Fraction(1, 10**9) <= found <= 10**9:
         return None
     return FalseAlarmRate(found, match[2])
 
 
-def _duration(text: str) -> Duration | None:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        return None
+def _duration(match: re.Match[str]) -> Duration | None:
     count, unit = int(match[1]), match[2]
     found = Duration(count * MILLISECONDS[unit], {"d": count, "w": 7 * count}.get(unit, 0))
     return found if found.milliseconds <= _LONGEST_MS else None
 
 
-def _duration_ms(text: str) -> int | None:
-    found = _duration(text)
+def _duration_ms(match: re.Match[str]) -> int | None:
+    found = _duration(match)
     return None if found is None else found.milliseconds
 
 
-def _period(text: str) -> Duration | str | None:
-    if text == "lifetime":
-        return text
-    found = _duration(text)
-    return None if found is None or not found.milliseconds else found
+def _period(match: re.Match[str]) -> Duration | str | None:
+    if match[0] == "lifetime":
+        return match[0]
+    found = _duration(match)
+    return found if found and found.milliseconds else None
 
 
 def address_of(text: str) -> tuple[str, int] | None:
     """Return the host and the port of ``host:port``; ``None`` where a text is none."""
-    found = _ADDRESS.fullmatch(text)
+    found = re.fullmatch(_ADDRESS, text)
     if found is None or int(found[2]) > _LAST_PORT:
         return None
     return found[1].strip("[]"), int(found[2])
@@ -293,18 +293,22 @@ Secret = Annotated[
 """A text that nobody guesses."""
 Name = Annotated[
     str,
-    _reads(_name, "a valid name", "use letters, digits, dots, dashes and underscores"),
-    WithJsonSchema(shapes.NAME),
+    _Written(
+        "[a-zA-Z0-9._-]+",
+        re.Match.group,
+        "a valid name",
+        "use letters, digits, dots, dashes and underscores",
+    ),
 ]
 """A name of a feed, an alarm, a table or a group."""
 TopicName = Annotated[
     str,
-    _reads(
-        _topic,
+    _Written(
+        r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
+        re.Match.group,
         "a valid name of a Kafka topic",
         "use at most 249 letters, digits, dots, dashes and underscores",
     ),
-    WithJsonSchema(shapes.NAME),
 ]
 """A Kafka topic."""
 Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)]
@@ -332,12 +336,12 @@ Delta = Annotated[
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 FalseRingsText = Annotated[
     FalseAlarmRate,
-    _reads(
+    _Written(
+        rf"(\S+)\s+(?:per|a)\s+({'|'.join(SPANS)})",
         _false_rings,
         "a rate of false alarms",
         "write a rate above 0 per day, week or month: 1 per week",
     ),
-    WithJsonSchema(shapes.FALSE_RINGS),
 ]
 """How many false rings an alarm may have: ``1 per week``."""
 Share = Annotated[
@@ -347,23 +351,31 @@ Share = Annotated[
 """A part of a budget: above 0, at most 1."""
 DurationMs = Annotated[
     int,
-    _reads(
+    _Written(
+        DURATION,
         _duration_ms,
         "a duration",
         "write a whole number and a unit, ten years at most: 250ms, 30s, 5m, 1h, 1d or 1w",
     ),
-    WithJsonSchema(shapes.DURATION),
 ]
 """A duration in milliseconds, a day taken as 24 hours."""
 Period = Annotated[
     Duration | str,
-    _reads(_period, "a period", "write lifetime, or a duration: 12h, 1d, 7d"),
-    WithJsonSchema(shapes.PERIOD),
+    _Written(
+        f"lifetime|{DURATION}",
+        _period,
+        "a period",
+        "write lifetime, or a duration: 12h, 1d, 7d",
+    ),
 ]
 """A budget period: a duration, or the word ``lifetime``."""
 Address = Annotated[
     tuple[str, int],
-    _reads(address_of, "host:port", "write an address, as 127.0.0.1:9465"),
-    WithJsonSchema(shapes.ADDRESS),
+    _Written(
+        _ADDRESS,
+        lambda match: address_of(match[0]),
+        "host:port",
+        "write an address, as 127.0.0.1:9465",
+    ),
 ]
 """``host:port``."""

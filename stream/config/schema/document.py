@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from stream.config.cases.keys import CasesModel
 from stream.config.closed import told
 from stream.config.keys import FileModel
-from stream.config.scalars import MILLISECONDS
+from stream.config.scalars import DURATION, MILLISECONDS
 from stream.config.schema import shapes
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Schema(GenerateJsonSchema):
         """Give the default as one writes it, where it is a single value."""
         shape = self.generate_inner(schema["schema"])
         match schema.get("default"):
-            case int() as value if shape == shapes.DURATION:
+            case int() as value if shape == shapes.written(DURATION):
                 return {"default": duration(value)} | shape
             case (int() | str()) as value if value != "":
                 return {"default": value} | shape
