@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from accountant.loss.gaussian import LARGEST_EPSILON, Gaussian
 from accountant.units import Contribution, PrivacyUnit
+from stream.config.findings import Refused
 from stream.config.keys import ContributionModel
 from stream.config.scalars import Duration
 from stream.model.alarms import Budget, PromiseKind
@@ -19,23 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["build_budget"]
 
 
-def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget | None:
-    """Return the wall; ``None`` where anything of the file is wrong."""
+def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget:
+    """Return the wall.
+
+    Raises:
+        Refused: anything of the file is wrong.
+    """
+    at = findings.under("budget")
     periods: Periods | None = None
     if model.privacy_unit is PrivacyUnit.EVENT:
-        _check_event_budget(model, findings)
+        _check_event_budget(model, at)
     elif model.period is None:
-        findings.wrong(
-            (),
-            "privacy_unit: user needs a period",
-            "write period: 1d, or period: lifetime",
-        )
+        hint = "write period: 1d, or period: lifetime"
+        at.wrong((), "privacy_unit: user needs a period", hint)
     else:
         periods = _periods(model.period, timezone)
     caps = model.contribution or ContributionModel()
-    gaussian = _gaussian(model, findings)
+    gaussian = _gaussian(model, at)
     if findings.errors:
-        return None
+        raise Refused
     return Budget(
         model.privacy_unit,
         model.epsilon_max,
@@ -63,21 +66,17 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
         if model.delta is not None:
             message = "privacy: pure has no delta"
             findings.wrong("delta", message, "remove it, or write privacy: gdp")
-        return None
-    if model.delta is None:
-        message = "privacy: gdp needs a delta"
-        findings.wrong("privacy", message, 'write delta: "1e-6"')
-        return None
-    if model.epsilon_max > LARGEST_EPSILON:
+    elif model.delta is None:
+        findings.wrong("privacy", "privacy: gdp needs a delta", 'write delta: "1e-6"')
+    elif model.epsilon_max > LARGEST_EPSILON:
         message = f"epsilon_max is above {LARGEST_EPSILON}, the limit of privacy: gdp"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
-        return None
-    promise = Gaussian(model.epsilon_max, model.delta)
-    if not promise.wall_units:
+    elif (promise := Gaussian(model.epsilon_max, model.delta)).wall_units:
+        return promise
+    else:
         message = "epsilon_max and delta are too small for any loss"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
-        return None
-    return promise
+    return None
 
 
 def _check_event_budget(model: BudgetModel, findings: Findings) -> None:

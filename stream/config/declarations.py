@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
-from stream.config.places import ledger_url
 from stream.config.scalars import closest
 from stream.config.security import check_security
-from stream.config.tables import read_domain, values_of
+from stream.config.tables import read_list, values_of
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.contributions import article
@@ -28,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["build_domain", "build_feeds", "build_kafka", "build_settings"]
 
-_AS_WRITTEN = ("topic", "codec", "time", "unit", "id", "partitioner", "clock")
 _ROLES = ("alarms_topic", "decisions_topic", "wakeup_topic", "ownership_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
-_SHORTEST_KEY = 16
-_SMALLEST_FLOAT, _LARGEST_FLOAT = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
+_MOST_NAMED = 20
+"""Wrong values of one list that are named: all others are likely wrong in the same way."""
 _ONE = Fraction(1)
 _NUMBERS = (FieldType.INTEGER, FieldType.FLOAT)
 _IDENTIFIERS = (FieldType.STRING, FieldType.INTEGER)
+_ROLES_OF_FIELDS = {"time": (FieldType.TIMESTAMP,), "unit": _IDENTIFIERS, "id": _IDENTIFIERS}
 
 
 def build_feeds(
@@ -44,8 +41,6 @@ def build_feeds(
     """Return the declared feeds; errors go to ``findings``."""
     feeds: dict[str, Feed] = {}
     topics: dict[str, str] = {}
-    if not models:
-        findings.wrong(("feeds",), "there is no feed", "write feeds: {badges: {topic: ...}}")
     for name, model in models.items():
         of = findings.under("feeds", name)
         if model.topic in topics:
@@ -59,51 +54,33 @@ def build_feeds(
             field: _field(field, spec, of.under("fields", field))
             for field, spec in model.fields.items()
         }
-        if not fields:
-            of.wrong(
-                "fields", "the feed has no fields", "write fields: {person: string, ts: timestamp}"
-            )
         _check_names(fields, model, of)
         _check_roles(fields, model, of)
-        key = _marks(model, of)
+        _check_clock(model, of)
+        marks = model.watermarks
         feeds[name] = Feed(
+            **model.model_dump(exclude={"fields", "history", "watermarks"}),
             name=name,
             fields=fields,
-            **{key: getattr(model, key) for key in _AS_WRITTEN},
-            allowed_skew_ms=model.allowed_skew,
-            max_append_time_regression_ms=model.max_append_time_regression,
-            idle_partition_timeout_ms=model.idle_partition_timeout,
             history=_history(model, zone, of),
-            watermark_interval_ms=60_000 if model.watermarks is None else model.watermarks.interval,
-            watermark_key=key,
+            watermark_interval_ms=60_000 if marks is None else marks.interval,
+            watermark_key=None if marks is None else marks.key.encode(),
         )
     return feeds
 
 
-def build_kafka(
-    model: KafkaModel | None, feeds: Mapping[str, Feed], findings: Findings
-) -> KafkaSettings | None:
-    """Return how Kafka is reached; ``None`` where only replays are configured."""
-    if model is None:
-        return None
-    before: dict[str, str] = {}
+def build_kafka(model: KafkaModel, feeds: Mapping[str, Feed], findings: Findings) -> KafkaSettings:
+    """Return how Kafka is reached."""
     taken = {feed.topic: f"that of feed `{name}`" for name, feed in feeds.items()}
-    for role in _ROLES:
+    for role in sorted(_ROLES, key=model.model_fields_set.__contains__):  # defaults first
         topic = getattr(model, role)
         if topic in taken:
-            written = role if role in model.model_fields_set else before.get(topic, role)
             message = f"{role} is the same topic as {taken[topic]}"
-            findings.wrong(("kafka", written), message, "write another name")
-        taken[topic], before[topic] = role, role
+            findings.wrong(("kafka", role), message, "write another name")
+        taken[topic] = role
     security = model.security.model_dump(exclude_none=True)
     check_security(security, findings.under("kafka", "security"))
-    return KafkaSettings(
-        bootstrap=model.bootstrap,
-        group=model.group,
-        **{role: getattr(model, role) for role in _ROLES},
-        security=security,
-        session_timeout_ms=model.session_timeout,
-    )
+    return KafkaSettings(**{**dict(model), "security": security})
 
 
 def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
@@ -117,7 +94,7 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
             "write another port for one",
         )
     return Settings(
-        ledger_url=ledger_url(model.ledger, stem, findings),
+        ledger_url=model.ledger or f"sqlite:///{findings.folder.resolve()}/.tocsin/{stem}.db",
         public_address=metrics.public,
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
@@ -127,45 +104,36 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
 
 
 def _field(name: str, model: FieldModel, findings: Findings) -> Field:
-    kind, domain = model.type, None
-    if kind is None and model.domain is None:
+    kind, step, domain = model.type or FieldType.STRING, model.resolution, None
+    if model.type is None and model.domain is None:
         hint = f"write {name}: {' | '.join(FieldType)}"
         findings.wrong((), f"`{name}` has no type", hint, key=True)
-        return Field(name, FieldType.STRING)
-    kind = kind or FieldType.STRING
-    if model.domain is not None:
-        if kind in _IDENTIFIERS:
-            domain = build_domain("domain", model.domain, kind, findings)
-        else:
-            message = f"{article(kind.value)} cannot have a domain"
-            findings.wrong("domain", message, "use type: string or type: integer", key=True)
-    step, lo, hi = model.resolution, None, None
-    if (model.clip or step) is not None and kind not in _NUMBERS:
-        part = "clip" if model.clip is not None else "resolution"
-        message = f"`{name}` is {article(kind.value)}, but {part} is for numbers"
-        findings.wrong(part, message, "declare type: integer or type: float", key=True)
-        return Field(name, kind, domain)
-    if step is None and kind is FieldType.INTEGER:
-        step = _ONE
-    if step is not None and (step <= 0 or (kind is FieldType.INTEGER and step.denominator != 1)):
-        hint = "write resolution: 1" if kind is FieldType.INTEGER else 'write resolution: "0.01"'
-        what = "a whole number" if kind is FieldType.INTEGER else "a number"
-        findings.wrong("resolution", f"the resolution is not {what} above 0", hint)
-        step = None
-    if step is not None and not _SMALLEST_FLOAT <= step <= _LARGEST_FLOAT:
-        message = "the resolution is outside the range of floats"
-        findings.wrong("resolution", message, "write a number from 1e-307 to 1e308")
-        step = None
-    if model.clip is not None:
-        lo, hi = model.clip
+    if model.domain is not None and kind not in _IDENTIFIERS:
+        message = f"{article(kind.value)} cannot have a domain"
+        findings.wrong("domain", message, "use type: string or type: integer", key=True)
+    elif model.domain is not None:
+        domain = build_domain("domain", model.domain, kind, findings)
+    if kind is FieldType.INTEGER:
+        step = _ONE if step is None else step
+        if step.denominator != 1:
+            message = "the resolution of an integer is not a whole number"
+            findings.wrong("resolution", message, "write resolution: 1")
+            step = None
+    lo, hi = model.clip or (None, None)
+    for part in ("clip", "resolution"):
+        if getattr(model, part) is not None and kind not in _NUMBERS:
+            message = f"`{name}` is {article(kind.value)}, but {part} is for numbers"
+            findings.wrong(part, message, "declare type: integer or type: float", key=True)
+    if lo is not None and hi is not None:
         _check_clip(lo, hi, step, findings)
     domain_file = model.domain if isinstance(model.domain, str) else None
     return Field(name, kind, domain, lo, hi, step, domain_file, fixed=model.fixed == "true")
 
 
 def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:
-    if lo == hi == 0:
-        findings.wrong("clip", "the clip [0, 0] sets every value to 0", "write clip: [0, 100]")
+    if lo >= hi:
+        message = f"the clip is empty: {decimal(lo)} is not below {decimal(hi)}"
+        findings.wrong("clip", message, "write the lower bound first: clip: [0, 100]")
     if step is None:
         return
     for bound in (lo, hi):
@@ -190,11 +158,14 @@ def build_domain(
         findings: of the part of the file that has the key.
     """
     if isinstance(declared, str):
-        read = partial(read_domain, kind=kind)
-        return findings.beside(at, declared, "domain", read, "one public value per line")
-    listed = ((text, findings.place(at, index)) for index, text in enumerate(declared))
+        holds = "one public value per line"
+        listed = findings.beside(at, declared, "domain", read_list, holds)
+    else:
+        listed = [(text, findings.place(at, index)) for index, text in enumerate(declared)]
+    if listed is None:
+        return None
     values, errors = values_of(listed, kind)
-    findings.errors.extend(errors)
+    findings.errors.extend(errors[:_MOST_NAMED])
     return values
 
 
@@ -211,20 +182,17 @@ def _check_names(fields: Iterable[str], model: FeedModel, findings: Findings) ->
 
 
 def _check_roles(fields: Mapping[str, Field], model: FeedModel, findings: Findings) -> None:
-    roles = [("time", model.time, (FieldType.TIMESTAMP,)), ("unit", model.unit, _IDENTIFIERS)]
-    if model.id is not None:
-        roles.append(("id", model.id, _IDENTIFIERS))
-    for role, name, kinds in roles:
-        wanted = " or ".join(kind.value for kind in kinds)
+    for role, kinds in _ROLES_OF_FIELDS.items():
+        name, wanted = getattr(model, role), " or ".join(kinds)
+        if name is None:
+            continue
         if name not in fields:
             hint = closest(name, fields)
-            if not hint.startswith("did"):
-                hint = f"declare it: fields: {{{name}: {kinds[0].value}}}"
             findings.wrong(role, f"`{name}` is not a field of the feed", hint)
         elif fields[name].type not in kinds:
             found = article(fields[name].type.value)
             message = f"`{name}` is {found}, but {role} needs {article(wanted)}"
-            findings.wrong(role, message, f"declare {name}: {kinds[0].value}")
+            findings.wrong(role, message, f"declare {name}: {kinds[0]}")
 
 
 def _history(model: FeedModel, zone: ZoneInfo, findings: Findings) -> tuple[int, int] | None:
@@ -245,26 +213,17 @@ def _history(model: FeedModel, zone: ZoneInfo, findings: Findings) -> tuple[int,
     return span[0], span[1]
 
 
-def _marks(model: FeedModel, findings: Findings) -> bytes | None:
-    """Return the key of the watermarks, where the feed has them."""
-    if model.clock is Clock.APPEND_TIME:
-        if model.watermarks is not None:
-            hint = "write clock: watermarks, or remove this"
-            message = "watermarks has no effect without clock: watermarks"
-            findings.wrong("watermarks", message, hint, key=True)
-        return None
-    if model.watermarks is None:
+def _check_clock(model: FeedModel, findings: Findings) -> None:
+    if model.clock is Clock.WATERMARKS and model.watermarks is None:
         findings.wrong(
             "clock",
             "clock: watermarks needs a key for the watermarks",
             'write watermarks: {interval: 1m, key: "${TOCSIN_WATERMARKS_KEY}"}',
         )
-        return None
-    key = model.watermarks.key.encode()
-    if len(key) < _SHORTEST_KEY:
-        hint = "write 16 random characters or more: anyone who knows it can close windows early"
-        findings.wrong(("watermarks", "key"), "the key is shorter than 16 bytes", hint)
-    return key
+    if model.clock is Clock.APPEND_TIME and model.watermarks is not None:
+        hint = "write clock: watermarks, or remove this"
+        message = "watermarks has no effect without clock: watermarks"
+        findings.wrong("watermarks", message, hint, key=True)
 
 
 def check_token(loc: Loc, address: tuple[str, int], token: str | None, findings: Findings) -> None:

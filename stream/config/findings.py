@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +37,7 @@ class Findings:
         notes: what was chosen in its author's place, and why.
         open: why it can be checked and planned, but not be run.
         at: where the part of the file is that is looked at; places are told from there.
+        models: which model reads which mapping, by the mapping's identity.
     """
 
     document: Document
@@ -45,11 +46,24 @@ class Findings:
     notes: list[ConfigError] = field(default_factory=list)
     open: list[ConfigError] = field(default_factory=list)
     at: Loc = ()
+    models: dict[int, type[Any]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """What the file's relative paths start from."""
         return Path(self.document.file).parent
+
+    @contextmanager
+    def decided(self) -> Iterator[None]:
+        """Raise the first error of what is noted meanwhile.
+
+        Raises:
+            ConfigError: something is wrong.
+        """
+        with suppress(Refused):
+            yield
+        if self.errors:
+            raise self.errors[0]
 
     def in_order(self, found: Iterable[ConfigError]) -> tuple[ConfigError, ...]:
         """Return findings in the order of the file, those of other files last."""

@@ -28,31 +28,29 @@ from stream.config.notify.keys import (
     LifecycleModel,
     NotifyModel,
 )
-from stream.config.places import bootstrap_of
+from stream.config.places import TimeZone, bootstrap_of, ledger_url
 from stream.config.scalars import (
-    WORD,
     Address,
     Delta,
-    Duration,
     DurationMs,
     Epsilon,
     Exact,
     FalseRingsText,
     Name,
+    Pair,
+    Period,
     Probability,
+    Secret,
     Share,
     Text,
     TopicName,
     Whole,
-    choice,
-    clip_of,
+    by_name,
     domain_of,
-    period_of,
     verbatim,
     within,
 )
 from stream.config.schema import shapes
-from stream.config.yamlfile import Scalar
 from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
@@ -78,34 +76,27 @@ __all__ = [
 _DAY_MS = 86_400_000
 
 
-def _by_text(value: Any) -> Any:
-    """Return a single value as the entry "" of a mapping."""
-    return value if isinstance(value, dict) else {"": value}
-
-
 AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
 """What stands for ``tolerance: auto``: it is this very mapping."""
 
 
 def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
     """Return ``AUTO_TOLERANCE`` for the word auto, else what is read."""
-    if isinstance(value, Scalar) and value.text.strip() == AUTO:
+    if isinstance(value, str) and value.strip() == AUTO:
         return AUTO_TOLERANCE
     return read(value)
 
 
-_CAP = within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)
-_WAITED = within(1, "{key} is 0", "write {key}: 10m")
+_Cap = Annotated[Whole, within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)]
+_LengthMs = Annotated[DurationMs, within(1, "{key} is 0", "write {key}: 1m")]
 
 
 PublicValues = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
-_Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
-_Truth = Annotated[str, PlainValidator(choice(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
-_Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
+_Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
 Amounts = Annotated[
-    dict[str, Exact], BeforeValidator(_by_text), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
+    dict[str, Exact], BeforeValidator(by_name), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
 ]
 """One number, under "", or one per aggregate or comparison by its SQL."""
 
@@ -113,13 +104,9 @@ Amounts = Annotated[
 class SecurityModel(_Model):
     """How Tocsin's clients authenticate with Kafka."""
 
-    security_protocol: (
-        Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], WORD] | None
-    ) = None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] | None = None
     """protocol of the listeners"""
-    sasl_mechanism: Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], WORD] | None = (
-        None
-    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     """SASL mechanism"""
     sasl_username: Text | None = None
     """SASL user name"""
@@ -152,7 +139,7 @@ class KafkaModel(_Model):
     """internal topic: which ledger owns a feed; one for the whole cluster"""
     security: SecurityModel = SecurityModel()
     """authentication and TLS"""
-    session_timeout: Annotated[
+    session_timeout_ms: Annotated[
         DurationMs,
         within(
             1_000,
@@ -177,9 +164,9 @@ class MetricsModel(_Model):
 class LogModel(_Model):
     """How a worker writes its lines."""
 
-    level: Annotated[Level, WORD] = Level.INFO
+    level: Level = Level.INFO
     """lowest level that is written"""
-    format: Annotated[Form, WORD] = Form.TEXT
+    format: Form = Form.TEXT
     """text, or json: one object a line"""
 
     @property
@@ -206,13 +193,24 @@ class FieldModel(_Model):
 
     short: ClassVar[str] = "type"
 
-    type: Annotated[FieldType, WORD] | None = None
+    type: FieldType | None = None
     """type of its values; default with a domain: string"""
     domain: PublicValues | None = None
     """its public values: a list, or a file with one per line; required for GROUP BY"""
-    clip: _Clip | None = None
+    clip: Pair[Exact] | None = None
     """[lo, hi]: values outside are set to the nearer bound; required for SUM, AVG and quantiles"""
-    resolution: Exact | None = None
+    resolution: (
+        Annotated[
+            Exact,
+            within(
+                Fraction(1, 10**307),
+                "the resolution is not a number from 1e-307 to 1e308",
+                'write resolution: "0.01"',
+                10**308,
+            ),
+        ]
+        | None
+    ) = None
     """smallest step of a value: values are rounded to multiples of it; default for integers: 1"""
     fixed: _Truth = "false"
     """true: the value never changes for a privacy unit, so each unit has one value"""
@@ -221,7 +219,7 @@ class FieldModel(_Model):
 class HistoryModel(_Model):
     """The public span of a replay."""
 
-    from_: Text = Field(alias="from")
+    from_: Text
     """first instant that counts"""
     until: Text
     """first instant that no longer counts"""
@@ -230,11 +228,9 @@ class HistoryModel(_Model):
 class WatermarksModel(_Model):
     """Watermarks of a trusted writer."""
 
-    interval: Annotated[
-        DurationMs, within(1, "the interval of watermarks is 0", "write interval: 1m")
-    ] = 60_000
+    interval: _LengthMs = 60_000
     """time between two watermarks"""
-    key: Text
+    key: Secret
     """16 bytes or more that authenticate the watermarks, best from a file: ${file:PATH}"""
 
 
@@ -243,7 +239,7 @@ class FeedModel(_Model):
 
     topic: TopicName
     """Kafka topic, partitioned by the privacy unit"""
-    codec: Annotated[Codec, WORD] = Codec.JSON
+    codec: Codec = Codec.JSON
     """json, or arrow: one message is one IPC stream"""
     time: Text
     """field with the event time, a timestamp"""
@@ -251,17 +247,17 @@ class FeedModel(_Model):
     """field with the privacy unit's id: who is protected"""
     id: Text | None = None
     """field with an id of the event, to remove duplicates"""
-    fields: dict[str, FieldModel]
+    fields: dict[str, FieldModel] = Field(min_length=1)
     """declared fields; an event with a value of another type is dropped"""
-    partitioner: Annotated[Partitioner, WORD] = Partitioner.MURMUR2
+    partitioner: Partitioner = Partitioner.MURMUR2
     """how producers hash the privacy unit's id to a partition"""
-    clock: Annotated[Clock, WORD] = Clock.APPEND_TIME
+    clock: Clock = Clock.APPEND_TIME
     """append_time: the broker's append time; watermarks: watermarks of a trusted writer"""
-    allowed_skew: DurationMs = 60_000
+    allowed_skew_ms: DurationMs = 60_000
     """an event never counts if its time is later than its append time by more than this"""
-    max_append_time_regression: DurationMs = 1_000
+    max_append_time_regression_ms: DurationMs = 1_000
     """how far append times may go back within a partition"""
-    idle_partition_timeout: DurationMs = 10_000
+    idle_partition_timeout_ms: DurationMs = 10_000
     """how long after a window closes a partition without new records is waited for"""
     history: HistoryModel | None = None
     """public span of time that a replay decides"""
@@ -272,45 +268,45 @@ class FeedModel(_Model):
 class ContributionModel(_Model):
     """Contribution bounds; privacy unit ``user`` only."""
 
-    max_groups_per_window: Annotated[Whole, _CAP] = 1
+    max_groups_per_window: _Cap = 1
     """in how many groups of a window one person counts"""
-    max_events_per_group: Annotated[Whole, _CAP] = 1
+    max_events_per_group: _Cap = 1
     """how many events of one person count in one group of a window"""
-    max_windows_per_period: Annotated[Whole, _CAP] | None = None
+    max_windows_per_period: _Cap | None = None
     """in how many windows of an alarm one person counts per period"""
 
 
 class BudgetModel(_Model):
     """The privacy budget."""
 
-    privacy_unit: Annotated[PrivacyUnit, WORD]
+    privacy_unit: PrivacyUnit
     """what is protected: all events of a person in a period (user), or one event (event)"""
     epsilon_max: Epsilon
     """budget limit, never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused"""
-    privacy: Annotated[PromiseKind, WORD] = PromiseKind.PURE
+    privacy: PromiseKind = PromiseKind.PURE
     """pure: pure epsilon; gdp: (epsilon, delta), accounted as Gaussian differential privacy"""
     delta: Delta | None = None
     """delta of (epsilon, delta); privacy: gdp only"""
-    period: _Period | None = None
+    period: Period | None = None
     """the budget is renewed every period: 12h, 1d, 1w; or lifetime"""
     contribution: ContributionModel | None = None
     """contribution bounds of one person; privacy_unit: user only"""
-    on_shortfall: Annotated[Overrun, WORD] = Overrun.REFUSE
+    on_shortfall: Overrun = Overrun.REFUSE
     """if the budget does not cover all windows: refuse the configuration, or deny windows"""
 
 
 class TimingModel(_Model):
     """Grace, delays and timeouts of an alarm."""
 
-    grace: DurationMs = 30_000
+    grace_ms: DurationMs = 30_000
     """an event counts if it is appended before the window's end + grace"""
-    publish_delay: DurationMs = 15_000
+    publish_delay_ms: DurationMs = 15_000
     """from a window's end + grace to its alarms, rounded up to publish_interval"""
-    decide_timeout: Annotated[DurationMs, _WAITED] = 600_000
+    decide_timeout_ms: _LengthMs = 600_000
     """a window is denied if a partition makes no progress for this long"""
-    reference_timeout: Annotated[DurationMs, _WAITED] | None = None
+    reference_timeout_ms: _LengthMs | None = None
     """the same for a reference feed; default: decide_timeout"""
-    max_age: Annotated[DurationMs, _WAITED] = 7 * _DAY_MS
+    max_age_ms: _LengthMs = 7 * _DAY_MS
     """a window that is older than this when it is read is denied"""
 
 
@@ -327,17 +323,7 @@ class AlarmModel(_Model):
     """highest probability of missing a true alarm, between 0 and 1"""
     false_alarms: FalseRingsText | None = None
     """tolerated rate of false alarms, as 1 per week; tocsin lock chooses the mechanism"""
-    max_delay: (
-        Annotated[
-            DurationMs,
-            within(
-                1,
-                "max_delay is 0, but an alarm waits for grace and publish_delay",
-                "write max_delay: 10m",
-            ),
-        ]
-        | None
-    ) = None
+    max_delay: _LengthMs | None = None
     """latest time from the deciding event to its alarm (10m); tocsin lock chooses the mechanism"""
     episodes: Whole | None = None
     """number of episodes that the budget has to cover per period"""
@@ -364,27 +350,25 @@ class AlarmModel(_Model):
 class FileModel(_Model):
     """One whole file."""
 
-    timezone: Text = "UTC"
+    timezone: TimeZone = "UTC"
     """IANA time zone of days, schedules and instants without an offset"""
     kafka: KafkaModel | None = None
     """connection to Kafka; not needed for replays of files"""
-    ledger: Text | None = None
+    ledger: Annotated[Text, AfterValidator(ledger_url)] | None = None
     """database of the ledger: sqlite:///relative.db or postgresql://user:password@host/name"""
     metrics: MetricsModel = MetricsModel()
     """addresses of the metrics pages"""
     log: LogModel = LogModel()
     """log of a worker, on standard error"""
-    publish_interval: Annotated[
-        DurationMs, within(1, "publish_interval is 0", "write publish_interval: 1s")
-    ] = 1_000
+    publish_interval: _LengthMs = 1_000
     """alarms are published at multiples of this time"""
     tables: dict[Name, TableModel] = Field(default_factory=dict)
     """public tables of thresholds, baselines and references, by name"""
-    feeds: dict[Name, FeedModel]
+    feeds: dict[Name, FeedModel] = Field(min_length=1)
     """topics of events, by name of the feed; a topic belongs to one feed"""
     budget: BudgetModel
     """the privacy budget"""
-    alarms: dict[Name, AlarmModel]
+    alarms: dict[Name, AlarmModel] = Field(min_length=1)
     """alarms, by name"""
     notify: NotifyModel | None = None
     """targets of tocsin notify"""
@@ -404,6 +388,8 @@ EXAMPLES = {
     "key": "key: ${TOCSIN_WATERMARKS_KEY}",
     "topic": "topic: building.badges",
     "time": "time: ts",
+    "clip": "clip: [0, 100]",
+    "of": "of: [2, 3]",
     "fields": "fields: {person: string, room: {domain: rooms.txt}, ts: timestamp}",
     "epsilon_max": 'epsilon_max: "4"',
     "sql": "sql: SELECT ... FROM ... GROUP BY ... HAVING ...",

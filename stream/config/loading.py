@@ -8,10 +8,10 @@ environment variable held.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
@@ -23,10 +23,10 @@ from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.explaining import read_as
-from stream.config.keys import EXAMPLES, AlarmModel, FileModel
-from stream.config.lock import read_lock, tree_of
+from stream.config.findings import Findings, Refused
+from stream.config.keys import AlarmModel, FileModel
+from stream.config.lock import read_lock
 from stream.config.notify.building import build_board, build_notify
-from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
 from stream.model.alarms import Alarms, scope_of
@@ -37,13 +37,11 @@ from stream.windows.localtime import load_zone
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from zoneinfo import ZoneInfo
 
-    from stream.config.findings import Findings
     from stream.config.lock import Lock
     from stream.model.alarm import Alarm
 
-__all__ = ["Report", "check", "examine", "load", "zone_of"]
+__all__ = ["Report", "examine", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +83,6 @@ def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
     return report.alarms
 
 
-def check(path: Path, *, environ: Mapping[str, str]) -> list[ConfigError]:
-    """Return everything wrong with a file, as far as its stages could be checked."""
-    return list(examine(path, environ=environ).errors)
-
-
 def examine(
     path: Path,
     *,
@@ -106,31 +99,28 @@ def examine(
         lock: what its open alarms were resolved to; read from its place when left out.
     """
     try:
-        document = load_document(path, environ=environ, given=given)
+        findings = Findings(load_document(path, environ=environ, given=given))
         lock = read_lock(path) if lock is None else lock
     except ConfigError as error:
         return Report(None, (error,))
-    model, findings = read_as(document, FileModel)
-    alarms = None if model is None else _alarms(model, path, lock, findings)
+    alarms = None
+    with suppress(Refused):
+        alarms = _alarms(read_as(findings, FileModel), path, lock, findings)
     errors, warnings, notes, left_open = map(
         findings.in_order, (findings.errors, findings.warnings, findings.notes, findings.open)
     )
-    return Report(None if errors else alarms, errors, warnings, notes, document, left_open)
+    alarms = None if errors else alarms
+    return Report(alarms, errors, warnings, notes, findings.document, left_open)
 
 
-def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Alarms | None:
-    zone = zone_of(model.timezone, findings)
+def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Alarms:
+    zone = load_zone(model.timezone)
     feeds = build_feeds(model.feeds, zone, findings)
-    budget = build_budget(model.budget, zone.key, findings.under("budget"))
-    kafka = build_kafka(model.kafka, feeds, findings)
+    kafka = None if model.kafka is None else build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
     notify = build_notify(model.notify, findings)
-    board = build_board(model.board)
     tables = _tables(model, findings)
-    if not model.alarms:
-        findings.wrong(("alarms",), "there is no alarm", f"write {EXAMPLES['alarms']}")
-    if budget is None or findings.errors:
-        return None
+    budget = build_budget(model.budget, zone.key, findings)
     by_name: dict[str, Alarm] = {}
     for name, written in model.alarms.items():
         found = findings.under("alarms", name).apart()
@@ -155,7 +145,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         settings=settings,
         timezone=zone.key,
         notify=notify,
-        board=board,
+        board=build_board(model.board),
     )
     findings.refuse((*watched_references(alarms), *excluded_shares(alarms)))
     _warn_of_ages(alarms, findings)
@@ -168,9 +158,7 @@ def _resolved(document: Document, name: str, lock: Lock) -> AlarmModel | None:
     """Return an alarm with the keys of its lock; ``None`` where they cannot be read."""
     tree: Any = document.tree
     try:
-        return AlarmModel.model_validate(
-            {**tree["alarms"][name], **tree_of(lock.entries[name].keys)}
-        )
+        return AlarmModel.model_validate({**tree["alarms"][name], **lock.entries[name].keys})
     except ValidationError:
         return None
 
@@ -213,19 +201,6 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
                 " as too_old while they wait",
                 f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",
             )
-
-
-def zone_of(name: str, findings: Findings) -> ZoneInfo:
-    """Return the zone that ``timezone`` names; an error goes to ``findings``."""
-    try:
-        return load_zone(name)
-    except ValueError:
-        near = closest(
-            name, (zone for zone in available_timezones() if "/" in zone or zone == "UTC")
-        )
-        hint = near if near.startswith("did") else "write an IANA name, as Europe/Berlin or UTC"
-        findings.wrong(("timezone",), "unknown time zone", hint)
-        return load_zone("UTC")
 
 
 def _tables(model: FileModel, findings: Findings) -> dict[str, Table]:

@@ -13,21 +13,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from accountant.errors import ConfigError
-from stream.config.yamlfile import Scalar, load_document
 from stream.model.fingerprints import definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from stream.config.yamlfile import Tree
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
-__all__ = ["Lock", "Locked", "digest_of", "read_lock", "tree_of"]
+__all__ = ["Lock", "Locked", "digest_of", "read_lock"]
 
 _DIGITS: Final = 32
 _WIDTH: Final = 100
@@ -97,27 +95,15 @@ def read_lock(path: Path) -> Lock:
     file = path.with_suffix(".lock")
     if not file.is_file():
         return Lock(file, path.name)
-    tree = _plain(load_document(file, environ={}).tree)
     try:
+        # Texts only: so the configuration writes what was resolved.
+        tree = yaml.load(file.read_text("utf-8"), yaml.BaseLoader)  # noqa: S506
         return Lock(file, path.name, _File.model_validate(tree).alarms)
-    except ValidationError:
+    except (OSError, ValueError, yaml.YAMLError):
         raise ConfigError(
             f"{file} is not a lock of this version of Tocsin",
             hint=f"remove it, and run `tocsin lock {path}`",
         ) from None
-
-
-def tree_of(keys: Any) -> Any:
-    """Return what an entry says as a configuration's values."""
-    if isinstance(keys, dict):
-        return {name: tree_of(value) for name, value in keys.items()}
-    return Scalar(keys, "str", keys)
-
-
-def _plain(tree: Tree) -> Any:
-    if isinstance(tree, dict):
-        return {name: _plain(value) for name, value in tree.items()}
-    return [_plain(one) for one in tree] if isinstance(tree, list) else tree.text
 
 
 def digest_of(alarm: Alarm, budget: Budget) -> str:

@@ -26,19 +26,21 @@ _PLACES: Final = {
         for key in keys
     },
     **{key: f"lifecycle: {{{key}: ...}}" for key in keys_of(LifecycleModel)},
-    **{key: f"timing: {{{key}: ...}}" for key in TimingModel.model_fields},
+    **{key: f"timing: {{{key}: ...}}" for key in keys_of(TimingModel)},
 }
 """Where keys belong that do not stand beside an alarm's own."""
 
 
 def misplaced_keys(model: AlarmModel) -> Iterator[Problem]:
     """Yield where, what is wrong and a hint, for keys beside an alarm's own that it cannot have."""
-    how, timing = model.mechanism, model.timing
-    for holder, key in ((model, "tolerance"), (model, "hold"), (timing, "reference_timeout")):
-        written = key in holder.model_fields_set and getattr(holder, key) is not None
-        if written and key not in OFFERED[how.name].keys:
-            at = ("timing", key) if holder is timing else key
-            yield at, *(refusal(key, how.name) or ("", ""))
+    how = model.mechanism
+    for at, written in (
+        (("tolerance",), "tolerance" in model.model_fields_set),
+        (("hold",), model.hold is not None),
+        (("timing", "reference_timeout"), model.timing.reference_timeout_ms is not None),
+    ):
+        if written and at[-1] not in OFFERED[how.name].keys:
+            yield at, *(refusal(at[-1], how.name) or ("", ""))
 
 
 def of_place(loc: Loc) -> tuple[str, str] | None:

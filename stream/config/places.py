@@ -1,18 +1,21 @@
-"""Where a configuration says that things are: ``host:port``, and the URL of a ledger."""
+"""Where a configuration says that things are: brokers, the URL of a ledger, the time zone."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+from zoneinfo import available_timezones
 
-from stream.config.scalars import wrong
+from pydantic import AfterValidator, ValidationInfo
+
+from stream.config.scalars import Text, address_of, closest, wrong
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
 
-__all__ = ["bootstrap_of", "ledger_url"]
+__all__ = ["TimeZone", "bootstrap_of", "ledger_url"]
 
-_BROKER: Final = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _SQLITE: Final = re.compile(r"/(?!:memory:)[^?#]*[^?#/]")
 _POSTGRESQL: Final = re.compile(
     r"([^@/]*@)?(\[[0-9A-Fa-f:.]+\]|[^@:/?\[\]]*)(:[0-9]{1,5})?(/[^@]+|/?\?.+)", re.ASCII
@@ -27,36 +30,37 @@ def bootstrap_of(text: str) -> str:
     """Return a list of brokers without blanks."""
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
-        found = _BROKER.fullmatch(part)
-        if found is None or not 0 < int(found[2]) < 65_536:
+        found = address_of(part)
+        if found is None or not found[1]:
             hint = "write host:port, several separated by commas, and [...] around an IPv6 address"
             raise wrong("not a list of host:port", hint)
     return ",".join(parts)
 
 
-def ledger_url(url: str | None, stem: str, findings: Findings) -> str:
-    """Return the URL of the ledger, relative SQLite paths resolved beside the configuration.
-
-    Args:
-        url: as written; ``None`` where it was left out.
-        stem: of the configuration's name, after which a ledger is called then.
-        findings: receives what is wrong with it.
-    """
-    folder = findings.folder.resolve()
-    if url is None:
-        return f"sqlite:///{folder / '.tocsin' / stem}.db"
+def ledger_url(url: str, info: ValidationInfo[Findings]) -> str:
+    """Return the URL of a ledger, relative SQLite paths resolved beside the configuration."""
     scheme, _, rest = url.partition("://")
-    message = ""
     if scheme == "sqlite":
-        url = f"sqlite:///{folder / rest.removeprefix('/')}"
         if not _SQLITE.fullmatch(rest):
             message = "this SQLite ledger is not a file: it is in memory, or has a host or options"
-    elif scheme in ("postgresql", "postgresql+psycopg"):
-        url = f"postgresql+psycopg://{rest}"
-        if not _POSTGRESQL.fullmatch(rest):
-            message = "the host, port or database of this URL is not valid"
-    else:
-        message = "`ledger` is not a URL of SQLite or PostgreSQL"
-    if message:
-        findings.wrong("ledger", message, _KNOWN)
-    return url
+            raise wrong(message, _KNOWN)
+        return f"sqlite:///{info.context.folder.resolve() / rest.removeprefix('/')}"
+    if scheme not in ("postgresql", "postgresql+psycopg"):
+        raise wrong("`ledger` is not a URL of SQLite or PostgreSQL", _KNOWN)
+    if not _POSTGRESQL.fullmatch(rest):
+        raise wrong("the host, port or database of this URL is not valid", _KNOWN)
+    return f"postgresql+psycopg://{rest}"
+
+
+def _time_zone(name: str) -> str:
+    """Return the name of a zone that there is."""
+    try:
+        return load_zone(name).key
+    except ValueError:
+        zones = (zone for zone in available_timezones() if "/" in zone or zone == "UTC")
+        hint = closest(name, zones, "write an IANA name, as Europe/Berlin or UTC")
+        raise wrong("unknown time zone", hint) from None
+
+
+TimeZone = Annotated[Text, AfterValidator(_time_zone)]
+"""The name of a time zone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import stat
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
@@ -14,12 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "decoded", "read_whole"]
 
-_KINDS: Final = (
-    (stat.S_ISFIFO, "a pipe, not a file"),
-    (stat.S_ISSOCK, "a socket, not a file"),
-    (stat.S_ISCHR, "a device, not a file"),
-    (stat.S_ISBLK, "a device, not a file"),
-)
 _GIVEN: Final = ("/dev/stdin", "/dev/fd/", "/proc/")  # what a shell hands over, as in <(command)
 
 
@@ -44,7 +38,7 @@ class Place:
 
     def error(self, message: str, hint: str = "") -> ConfigError:
         """Return what is wrong with it."""
-        return ConfigError(message, file=self.file, line=self.line, column=self.column, hint=hint)
+        return ConfigError(message, **asdict(self), hint=hint)
 
 
 def decoded(held: bytes, file: str) -> str:
@@ -70,8 +64,7 @@ def read_whole(path: Path) -> bytes:
         OSError: it cannot be read; or is a pipe, a socket or a device, whose end may never come.
     """
     mode = path.stat().st_mode
-    if not str(path).startswith(_GIVEN):
-        for is_so, reason in _KINDS:
-            if is_so(mode):
-                raise OSError(errno.EINVAL, reason)
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith(_GIVEN)):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "device"
+        raise OSError(errno.EINVAL, f"a {kind}, not a file")
     return path.read_bytes()

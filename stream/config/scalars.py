@@ -1,34 +1,43 @@
 """Types of single values in the configuration, each with the sentence that explains a wrong one.
 
-Every type is a pydantic annotation that takes a ``stream.config.yamlfile.Scalar``, with the shape
-that editors are told of it (``stream.config.schema``). Numbers are read
-from the scalar's text as exact fractions, never through a binary float. A value that came from an
-environment variable is never repeated in an error.
+Every type is a pydantic annotation that takes a ``stream.config.yamlfile.Scalar`` or a plain text,
+with the shape that editors are told of it (``stream.config.schema``). Numbers are read from the
+text as exact fractions, never through a binary float. A value that came from an environment
+variable is never repeated in an error.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
-from stream.config.yamlfile import Scalar
-from stream.model.numbers import LONGEST_NUMBER, decimal, number
+from stream.model.numbers import decimal, number
 from stream.model.requirements import SPANS, FalseAlarmRate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pydantic_core import CoreSchema
+
 __all__ = [
+    "DURATION",
     "MILLISECONDS",
-    "WORD",
     "Address",
     "Duration",
     "DurationMs",
@@ -36,26 +45,27 @@ __all__ = [
     "Exact",
     "FalseRingsText",
     "Name",
+    "Pair",
+    "Period",
     "Probability",
+    "Secret",
     "Share",
     "Text",
     "TopicName",
     "Whole",
-    "choice",
-    "clip_of",
+    "address_of",
+    "by_name",
     "closest",
     "domain_of",
-    "period_of",
+    "key_of",
     "shown",
     "verbatim",
-    "whole_of",
     "within",
     "wrong",
 ]
 
-W = TypeVar("W", bound=str)
-
-_DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
+DURATION = r"([0-9]{1,15})\s*(ms|s|m|h|d|w)"
+"""How a duration is written: a number and a unit."""
 MILLISECONDS = {
     "ms": 1,
     "s": 1_000,
@@ -66,10 +76,12 @@ MILLISECONDS = {
 }
 """Units of durations, the shortest first."""
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
-_RINGS = re.compile(r"(\S+)\s+(?:per|a)\s+(\S+)")
-_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _MANY = 2_000
-_DURATION_HINT = "write a whole number and a unit: 250ms, 30s, 5m, 1h, 1d or 1w"
+_ADDRESS = r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})"
+_LAST_PORT = 65_535
+_LEAST = Fraction(1, 10**12)
+T = TypeVar("T")
+_LONGEST_MS = 3660 * MILLISECONDS["d"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,147 +102,112 @@ def wrong(message: str, hint: str = "") -> PydanticCustomError:
     return PydanticCustomError("tocsin", "{message}", {"message": message, "hint": hint})
 
 
-def within(least: int, message: str, hint: str, most: int | None = None) -> AfterValidator:
-    """Return a check that a number lies in a range, ``most`` included; of a text, its bytes.
+def within(
+    least: Fraction | int, what: str, hint: str, most: Fraction | float = math.inf
+) -> WrapValidator:
+    """Return a check that a number lies in a range, both ends included; of a text, its bytes.
 
-    ``{key}`` in the message and the hint stands for the key.
+    Args:
+        least: the lower end.
+        what: is wrong with another. ``{key}`` stands for the key, here and in the hint; ``{value}``
+            for the value.
+        hint: what to write.
+        most: the upper end.
     """
 
-    def check(value: Any, info: ValidationInfo) -> Any:
-        size = len(value.encode()) if isinstance(value, str) else value
-        if size < least or (most is not None and size > most):
-            raise wrong(*(text.format(key=info.field_name) for text in (message, hint)))
-        return value
+    def check(value: Any, read: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        found = read(value)
+        size = len(found.encode()) if isinstance(found, str) else found
+        if not least <= size <= most:
+            names = {"key": key_of(info.field_name or ""), "value": shown(value)}
+            raise wrong(what.format(**names), hint.format(**names))
+        return found
 
-    return AfterValidator(check)
+    return WrapValidator(check)
 
 
-def shown(value: Scalar) -> str:
+def key_of(field: str) -> str:
+    """Return the key of a field: without the unit, or what keeps it from being a word of Python."""
+    return field.removesuffix("_ms").removesuffix("_")
+
+
+def shown(value: str) -> str:
     """Return a value for an error text: shortened, and never what a variable held."""
-    text = " ".join(value.shown.split())
+    text = " ".join(getattr(value, "shown", value).split())
     return f"`{text[:40]}{'...' if len(text) > 40 else ''}`"
 
 
-def closest(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
+def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return ``did you mean ...?`` for a misspelt word, or what else to say, or the known ones."""
     known = sorted(known)
     if (now := RENAMED.get(word)) in known:
         return f"did you mean `{now}`? It replaces `{word}`"
     if len(known) > _MANY:  # a comparison with each would take seconds
         known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
-    near = difflib.get_close_matches(
-        word.lower(), [name.lower() for name in known], n=1, cutoff=0.6
-    )
-    if near:
-        name = next(name for name in known if name.lower() == near[0])
-        return f"did you mean `{name}`?"
-    if not known:
-        return ""
+    by_lower = {name.lower(): name for name in known}
+    for near in difflib.get_close_matches(word.lower(), by_lower, n=1):
+        return f"did you mean `{by_lower[near]}`?"
+    if otherwise or not known:
+        return otherwise
     return f"write one of: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
-
-
-class _Word:
-    """Beside an enumeration, or a literal of words: one of these is written."""
-
-    def __get_pydantic_core_schema__(self, source: Any, _: object) -> core_schema.CoreSchema:
-        """Return how it is read."""
-        words = get_args(source) or tuple(source)
-        shape = {"pydantic_js_functions": [lambda *_: shapes.words(map(str, words))]}
-        return core_schema.no_info_plain_validator_function(choice(words), metadata=shape)
-
-
-WORD = _Word()
-
-
-def choice(known: Iterable[W]) -> Callable[[Any], W]:
-    """Return a validator that takes one of some words, or one word of an enumeration."""
-    words = {str(each): each for each in known}
-
-    def check(value: Any) -> W:
-        word = _text(value)
-        if word in words:
-            return words[word]
-        near, known = closest(word, words), f"write one of: {', '.join(words)}"
-        raise wrong(
-            f"{shown(value)} is not valid here",
-            f"{near} ({known})" if near.startswith("did") else known,
-        )
-
-    return check
 
 
 def verbatim(value: Any) -> str:
     """Return a text as it is, so that positions inside it stay true."""
     _text(value)
-    return str(value.text)
+    return str(value)
 
 
-def period_of(value: Any) -> Duration | str:
-    """Return a budget period: a duration, or the word ``lifetime``."""
-    if _text(value) == "lifetime":
-        return "lifetime"
-    try:
-        period = _duration(value)
-    except PydanticCustomError:
-        raise wrong(
-            f"{shown(value)} is not a period", "write lifetime, or a duration: 12h, 1d, 7d"
-        ) from None
-    if not period.milliseconds:
-        raise wrong("the period is 0", "write lifetime, or a duration: 12h, 1d, 7d")
-    return period
-
-
-def clip_of(value: Any) -> tuple[Fraction, Fraction]:
-    """Return ``[lo, hi]``."""
-    if not isinstance(value, list) or len(value) != 2:
-        raise wrong("the clip is not a pair of numbers", "write clip: [0, 100]")
-    lo, hi = _exact(value[0]), _exact(value[1])
-    if lo > hi:
-        raise wrong(
-            f"the clip is empty: {shown(value[0])} is above {shown(value[1])}",
-            "write the lower bound first",
-        )
-    return lo, hi
+def by_name(value: Any) -> Any:
+    """Return a single value as the entry "" of a mapping; its place is that of the mapping."""
+    return value if isinstance(value, dict) else {"": value}
 
 
 def domain_of(value: Any) -> tuple[str, ...] | str:
     """Return a list of public values, or the name of a file with one per line."""
-    if isinstance(value, Scalar):
+    if isinstance(value, str):
         return _text(value)
-    if not isinstance(value, list):
-        raise wrong(
-            "the domain is not a list or a file", "write domain: [a, b] or domain: rooms.txt"
-        )
-    if not value:
-        raise wrong("the domain is empty", "write its public values: domain: [a, b]")
-    return tuple(element.text if _text(element) else "" for element in value)
+    if not isinstance(value, list) or not value:
+        message = "the domain is empty" if value == [] else "the domain is not a list or a file"
+        raise wrong(message, "write domain: [a, b] or domain: rooms.txt")
+    return tuple(str(each) for each in value if _text(each))
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, Scalar):
+    if not isinstance(value, str):
         raise wrong("a list or a mapping instead of a single value", "write one value")
-    if value.kind == "null" or not value.text.strip():
+    if not value.strip():
         raise wrong("the value is empty", "write a value, or remove the key")
-    return value.text.strip()
+    return value.strip()
 
 
-def _name(value: Any) -> str:
-    text = _text(value) if isinstance(value, Scalar) else str(value)
-    if not _NAME.fullmatch(text):
-        message = (
-            f"`{text[:40]}` is not a valid name" if isinstance(value, str) else "not a valid name"
-        )
-        raise wrong(message, "use letters, digits, dots, dashes and underscores")
-    return text
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """How a single value is written: for its reader, and for editors.
 
+    Args:
+        pattern: of its text.
+        parse: makes a value of a text with this pattern; ``None`` of one that is wrong even so.
+        what: a right one is.
+        hint: what to write instead of a wrong one.
+    """
 
-def _topic(value: Any) -> str:
-    text = _name(value)
-    if len(text) > 249 or text in (".", ".."):
-        raise wrong(
-            "not a valid name of a Kafka topic", "use at most 249 characters, not `.` or `..`"
-        )
-    return text
+    pattern: str
+    parse: Callable[[re.Match[str]], Any]
+    what: str
+    hint: str
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
+        """Return how pydantic reads it."""
+        shape = {"pydantic_js_functions": [lambda *_: shapes.written(self.pattern)]}
+        return core_schema.no_info_plain_validator_function(self._read, metadata=shape)
+
+    def _read(self, value: Any) -> Any:
+        match = re.fullmatch(self.pattern, _text(value))
+        found = match and self.parse(match)
+        if found is None:
+            raise wrong(f"{shown(value)} is not {self.what}", self.hint)
+        return found
 
 
 def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
@@ -240,8 +217,6 @@ def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fractio
         percent = number(text.removesuffix("%")) if text.endswith("%") else None
         if percent is not None:
             hint = f"write {decimal(percent / 100)}"
-        if len(text) > LONGEST_NUMBER:
-            hint += f", of at most {LONGEST_NUMBER} characters"
         raise wrong(f"{shown(value)} is not a number", hint)
     return found
 
@@ -252,130 +227,155 @@ def _number(value: Any) -> tuple[str, Fraction | None]:
     ``040`` is refused, which is 40 to people and 32 to readers of YAML.
     """
     text = _text(value)
-    if value.kind == "int" and _OCTAL.fullmatch(text):
+    if getattr(value, "kind", "") == "int" and _OCTAL.fullmatch(text):
         plain = text.lstrip("+-0") or "0"
         raise wrong(f"{shown(value)} begins with 0, which YAML reads as octal", f"write {plain}")
     return text, number(text)
 
 
-def whole_of(value: Any) -> int:
-    """Return a whole number."""
+def _whole(value: Any) -> int:
     found = _exact(value, example="a whole number, as 10")
     if found.denominator != 1:
         raise wrong(f"{shown(value)} is not a whole number", f"write {round(found)}")
     return int(found)
 
 
-def _within(least: Fraction, most: Fraction, what: str, hint: str) -> PlainValidator:
-    """Return a reader of numbers in a range, both ends included."""
-
-    def read(value: Any) -> Fraction:
-        found = _exact(value)
-        if not least <= found <= most:
-            raise wrong(f"{shown(value)} is {what}", hint)
-        return found
-
-    return PlainValidator(read)
-
-
 def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
     """Return the privacy loss that a key holds."""
     text, found = _number(value)
-    if value.kind == "float" and found is not None and found > 0:
+    if getattr(value, "kind", "") == "float" and found is not None and found > 0:
         message = f"{info.field_name} is a float without quotes, which YAML readers round"
         raise wrong(message, f'write {info.field_name}: "{text}"')
-    if found is None or found <= 0:
+    if found is None or not _LEAST <= found <= 10**6:
         hint = 'write a number in quotes, as "4", "0.5" or "7/2"'
-        raise wrong(f"{shown(value)} is not a positive number", hint)
-    if not Fraction(1, 10**12) <= found <= 10**6:
-        message = f"{shown(value)} is out of range"
-        raise wrong(message, "write a number from 1e-12 to 1000000")
+        raise wrong(f"{shown(value)} is not a number from 1e-12 to 1000000", hint)
     return found
 
 
-def _false_rings(value: Any) -> FalseAlarmRate:
-    match = _RINGS.fullmatch(_text(value))
-    found = None if match is None else number(match[1])
-    if match is None or found is None or found <= 0 or match[2] not in SPANS:
-        raise wrong(
-            f"{shown(value)} is not a rate of false alarms",
-            "write a rate above 0 per day, week or month: 1 per week",
-        )
-    if not Fraction(1, 10**9) <= found <= 10**9:
-        raise wrong(f"{shown(value)} is out of range", "write a number from 1e-9 to 1e9")
+def _false_rings(match: re.Match[str]) -> FalseAlarmRate | None:
+    found = number(match[1])
+    if found is None or not Fraction(1, 10**9) <= found <= 10**9:
+        return None
     return FalseAlarmRate(found, match[2])
 
 
-def _duration(value: Any) -> Duration:
-    text = _text(value)
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise wrong(f"{shown(value)} is not a duration", _DURATION_HINT)
-    digits, unit = match.groups()
-    count = int(digits) if len(digits) <= LONGEST_NUMBER else MILLISECONDS["w"]
-    milliseconds = count * MILLISECONDS[unit]
-    if milliseconds > 3660 * MILLISECONDS["d"]:
-        raise wrong(f"{shown(value)} is longer than ten years", "write a shorter duration")
-    return Duration(milliseconds, {"d": count, "w": 7 * count}.get(unit, 0))
+def _duration(match: re.Match[str]) -> Duration | None:
+    count, unit = int(match[1]), match[2]
+    found = Duration(count * MILLISECONDS[unit], {"d": count, "w": 7 * count}.get(unit, 0))
+    return found if found.milliseconds <= _LONGEST_MS else None
 
 
-def _duration_ms(value: Any) -> int:
-    return _duration(value).milliseconds
+def _duration_ms(match: re.Match[str]) -> int | None:
+    found = _duration(match)
+    return None if found is None else found.milliseconds
 
 
-def _address(value: Any) -> tuple[str, int]:
-    text = _text(value)
-    host, colon, port = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        colon = ""
-    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536):
-        raise wrong(f"{shown(value)} is not host:port", "write an address, as 127.0.0.1:9465")
-    return host, int(port)
+def _period(match: re.Match[str]) -> Duration | str | None:
+    if match[0] == "lifetime":
+        return match[0]
+    found = _duration(match)
+    return found if found and found.milliseconds else None
+
+
+def address_of(text: str) -> tuple[str, int] | None:
+    """Return the host and the port of ``host:port``; ``None`` where a text is none."""
+    found = re.fullmatch(_ADDRESS, text)
+    if found is None or int(found[2]) > _LAST_PORT:
+        return None
+    return found[1].strip("[]"), int(found[2])
 
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(shapes.TEXT)]
 """Any non-empty text, trimmed."""
-Name = Annotated[str, BeforeValidator(_name), WithJsonSchema(shapes.NAME)]
+Secret = Annotated[
+    Text, within(16, "the {key} is shorter than 16 bytes", "use 16 random characters or more")
+]
+"""A text that nobody guesses."""
+Name = Annotated[
+    str,
+    _Written(
+        "[a-zA-Z0-9._-]+",
+        re.Match.group,
+        "a valid name",
+        "use letters, digits, dots, dashes and underscores",
+    ),
+]
 """A name of a feed, an alarm, a table or a group."""
-TopicName = Annotated[str, BeforeValidator(_topic), WithJsonSchema(shapes.NAME)]
+TopicName = Annotated[
+    str,
+    _Written(
+        r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
+        re.Match.group,
+        "a valid name of a Kafka topic",
+        "use at most 249 letters, digits, dots, dashes and underscores",
+    ),
+]
 """A Kafka topic."""
 Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)]
 """A number, read exactly."""
-Whole = Annotated[int, PlainValidator(whole_of), WithJsonSchema(shapes.WHOLE)]
+Pair = Annotated[list[T], Field(min_length=2, max_length=2)]
+"""A list of two values."""
+Whole = Annotated[int, PlainValidator(_whole), WithJsonSchema(shapes.WHOLE)]
 """A whole number."""
-_LEAST = Fraction(1, 10**12)
 Probability = Annotated[
-    Fraction,
-    _within(_LEAST, 1 - _LEAST, "not a probability", "write a number between 0 and 1"),
-    WithJsonSchema(shapes.EXACT),
+    Exact,
+    within(_LEAST, "{value} is not a probability", "write a number between 0 and 1", 1 - _LEAST),
 ]
 """A number strictly between 0 and 1."""
 Epsilon = Annotated[Fraction, PlainValidator(_epsilon), WithJsonSchema(shapes.QUOTED)]
 """A privacy loss: a quoted number, a fraction, or a whole number."""
 Delta = Annotated[
-    Fraction,
-    _within(
+    Exact,
+    within(
         Fraction(1, 10**18),
-        Fraction(1, 1000),
-        "not from 1e-18 to 0.001",
+        "{value} is not from 1e-18 to 0.001",
         'write delta: "1e-6"',
+        Fraction(1, 1000),
     ),
-    WithJsonSchema(shapes.EXACT),
 ]
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 FalseRingsText = Annotated[
-    FalseAlarmRate, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
+    FalseAlarmRate,
+    _Written(
+        rf"(\S+)\s+(?:per|a)\s+({'|'.join(SPANS)})",
+        _false_rings,
+        "a rate of false alarms",
+        "write a rate above 0 per day, week or month: 1 per week",
+    ),
 ]
 """How many false rings an alarm may have: ``1 per week``."""
 Share = Annotated[
-    Fraction,
-    _within(_LEAST, Fraction(1), "not above 0 and at most 1", "write a part of the budget, as 0.3"),
-    WithJsonSchema(shapes.EXACT),
+    Exact,
+    within(_LEAST, "{value} is not above 0 and at most 1", "write a part of the budget, as 0.3", 1),
 ]
 """A part of a budget: above 0, at most 1."""
-DurationMs = Annotated[int, PlainValidator(_duration_ms), WithJsonSchema(shapes.DURATION)]
+DurationMs = Annotated[
+    int,
+    _Written(
+        DURATION,
+        _duration_ms,
+        "a duration",
+        "write a whole number and a unit, ten years at most: 250ms, 30s, 5m, 1h, 1d or 1w",
+    ),
+]
 """A duration in milliseconds, a day taken as 24 hours."""
-Address = Annotated[tuple[str, int], PlainValidator(_address), WithJsonSchema(shapes.ADDRESS)]
+Period = Annotated[
+    Duration | str,
+    _Written(
+        f"lifetime|{DURATION}",
+        _period,
+        "a period",
+        "write lifetime, or a duration: 12h, 1d, 7d",
+    ),
+]
+"""A budget period: a duration, or the word ``lifetime``."""
+Address = Annotated[
+    tuple[str, int],
+    _Written(
+        _ADDRESS,
+        lambda match: address_of(match[0]),
+        "host:port",
+        "write an address, as 127.0.0.1:9465",
+    ),
+]
 """``host:port``."""

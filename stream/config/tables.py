@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from accountant.errors import ConfigError
 
-__all__ = ["Cell", "Table", "canonical", "read_domain", "read_table", "values_of"]
+__all__ = ["Cell", "Table", "canonical", "read_list", "read_table", "values_of"]
 
 _INT64 = 2**63
 _UNFIT: Final = re.compile(f"[{UNFIT}]")
@@ -82,30 +82,26 @@ def canonical(value: str, kind: FieldType) -> str:
     return str(int(exact))
 
 
-def read_domain(path: Path, kind: FieldType) -> tuple[str, ...]:
-    """Read public values, one per line; blank lines and spaces around a value do not count.
+def read_list(path: Path) -> list[tuple[str, Place]]:
+    """Return public values, one per line, and where each stands; no blanks around them.
 
     Args:
         path: the file.
-        kind: type of the field.
 
     Raises:
         OSError: the file cannot be read.
-        ConfigError: a value is repeated or of another type; or there is none.
+        ConfigError: there is no value.
     """
-    lines = enumerate(decoded(read_whole(path), str(path)).split("\n"), start=1)
-    listed = (
-        (value, Place(str(path), line, raw.index(value) + 1))
+    file = str(path)
+    lines = enumerate(decoded(read_whole(path), file).split("\n"), start=1)
+    found = [
+        (value, Place(file, line, raw.index(value) + 1))
         for line, raw in lines
         if (value := raw.strip())
-    )
-    values, errors = values_of(listed, kind)
-    if errors:
-        raise errors[0]
-    if not values:
-        place = Place(str(path))
-        raise place.error("the domain is empty", "write one public value per line")
-    return values
+    ]
+    if not found:
+        raise Place(file).error("the domain is empty", "write one public value per line")
+    return found
 
 
 def values_of(
@@ -147,11 +143,11 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
         OSError: the file cannot be read.
         ConfigError: a column is missing, a number is none, or a key is repeated.
     """
-    text = decoded(read_whole(path), str(path))
-    lines = list(io.StringIO(text, newline=""))
-    rows = _rows(text, str(path))
+    file = str(path)
+    lines = list(io.StringIO(decoded(read_whole(path), file), newline=""))
+    rows = _rows(lines, file)
     header_line, header = next(rows, (1, []))
-    place = Place(str(path), header_line)
+    place = Place(file, header_line)
     if len(header) < 2:
         raise place.error(
             "the table has fewer than two columns", "begin with a header: room,capacity"
@@ -163,29 +159,28 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
     value_at = _column(header, value, 1, place)
     cells: dict[str, Cell] = {}
     for line, row in rows:
-        raw = lines[line - 1] if line <= len(lines) else ""
-        place = Place(str(path), line)
+        place = Place(file, line)
         if len(row) <= max(key_at, value_at):
             hint = f"write {len(header)} columns as in the header"
             raise place.error("the row is too short", hint)
         name, figure = row[key_at].strip(), row[value_at].strip()
+        raw, exact = lines[line - 1], number(figure)
         column = max(0, raw.rfind(figure) if value_at > key_at else raw.find(figure)) + 1
         if not name:
             raise place.error("the key is empty", f"write a {header[key_at]}")
         if name in cells:
             hint = f"remove one; the first is on line {cells[name].line}"
             raise place.error(f"`{name[:40]}` is listed twice", hint)
-        exact = number(figure)
         if exact is None:
-            hint = "write a number, as 120"
-            raise Place(str(path), line, column).error(f"`{figure[:40]}` is not a number", hint)
+            place = Place(file, line, column)
+            raise place.error(f"`{figure[:40]}` is not a number", "write a number, as 120")
         cells[name] = Cell(exact, line, column)
-    return Table(str(path), cells)
+    return Table(file, cells)
 
 
-def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: list[str], file: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that hold something, each with the line it begins on."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(lines, strict=True)
     begins = 1
     try:
         for row in reader:
@@ -193,8 +188,7 @@ def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
                 yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
-        place = Place(file, begins)
-        raise place.error(f"not CSV: {error}", "check quotes and commas") from None
+        raise Place(file, begins).error(f"not CSV: {error}", "check quotes and commas") from None
 
 
 def _column(header: list[str], name: str | None, default: int, place: Place) -> int:

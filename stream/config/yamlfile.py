@@ -10,20 +10,19 @@ left alone.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import yaml
 
+from accountant.errors import ConfigError
 from stream.config.reading import Place, decoded, read_whole
-from stream.config.variables import REFERENCE, SecretFileError, read_secret
+from stream.config.variables import REFERENCE, value_of
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Mapping
-
-    from accountant.errors import ConfigError
 
 __all__ = ["Document", "Loc", "Scalar", "Tree", "load_document", "quoted"]
 
@@ -40,33 +39,47 @@ _HINTS = {
     "expected a comment or a line break": "put the value in quotes",
     "expected ',' or": "close the bracket or brace, or add a comma",
 }
+_ESCAPED = {"'": re.compile("'(')"), '"': re.compile(r"\\(?:([\"\\/])|.)")}
+"""What two characters of a value in quotes stand for: a visible character, if it is a group."""
 _MOST_BYTES = 512 * 1024
 """More takes longer than five seconds to check. What is long is a domain or a table."""
-_MOST_REPEATED = 10_000
-"""Values that aliases may stand for beside the first: a few lines could stand for billions."""
+_MOST_VALUES = 100_000
+"""With those that aliases repeat: a few lines could stand for billions."""
 
 Loc = tuple[str | int, ...]
 """Path of a value: mapping keys and sequence positions from the root."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """One scalar value.
+class Scalar(str):  # noqa: SLOT000  # a few of them
+    """The text of one scalar value, environment variables and files put in; "" for null.
 
     Args:
-        text: its text, environment variables and files put in.
+        text: the text.
         kind: what plain YAML takes it for: ``str``, ``int``, ``float``, ``bool``, ``null``, ...
         shown: its text as it stands in the file; the only one an error may repeat.
-        origin: per character of ``text`` its place in ``shown``; ``None`` where they are the same.
+        origin: per character of the text its place in ``shown``; ``None`` where they are the same.
     """
 
-    text: str
     kind: str
     shown: str
-    origin: tuple[int, ...] | None = field(default=None, repr=False)
+    origin: list[int] | None
+
+    def __new__(cls, text: str, kind: str, shown: str, origin: list[int] | None = None) -> Self:
+        """Return a text that knows where it comes from."""
+        made = super().__new__(cls, "" if kind == "null" else text)
+        made.kind, made.shown, made.origin = kind, shown, origin
+        return made
 
 
 Tree = dict[str, "Tree"] | list["Tree"] | Scalar
+
+
+class Placed(NamedTuple):
+    """A value, its node, and the mark of its key (in a list, its own)."""
+
+    tree: Tree
+    node: yaml.Node
+    mark: yaml.Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,38 +91,37 @@ class Document:
         text: the whole text.
         tree: its values.
         errors: what was wrong although the file could be read on (duplicate keys, variables).
-        places: of every value its key's mark (in a list, its own), its node and the value; none
-            where the file is empty.
+        places: of every value; none where the file is empty.
     """
 
     file: str
     text: str = field(repr=False)
     tree: Tree
     errors: tuple[ConfigError, ...] = ()
-    places: Mapping[Loc, tuple[yaml.Mark, yaml.Node, Tree]] = field(
-        default_factory=dict, repr=False
-    )
+    places: Mapping[Loc, Placed] = field(default_factory=dict, repr=False)
 
     def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
         """Return the place of a value, its key, or a character inside it.
 
         Args:
-            loc: the value's path; the deepest part that exists is pointed at.
+            loc: the value's path; the deepest part that exists is pointed at. The entry "" of what
+                is no mapping is the value itself.
             key: point at the key instead of the value.
             offset: point at this character inside a scalar.
         """
         if not self.places:
             return Place(self.file)
+        if loc not in self.places:
+            loc = tuple(step for step in loc if step != "")
         there = loc
         while there not in self.places:
             there = there[:-1]
-        mark, node, tree = self.places[there]
-        complete = there == loc
-        if complete and offset is not None and isinstance(tree, Scalar):
+        tree, node, mark = self.places[there]
+        if there != loc:  # a missing part is reported at the key of the mapping that lacks it
+            key = not isinstance(tree, Scalar)
+        elif offset is not None and isinstance(tree, Scalar):
             return Place.within(self.file, self.text, _inside(node, self.text, tree, offset))
-        # A missing part is reported at the key of the mapping that lacks it.
-        inner = isinstance(node, yaml.ScalarNode) if not complete else not key
-        return _marked(self.file, node.start_mark if inner else mark)
+        return _marked(self.file, mark if key else node.start_mark)
 
 
 def quoted(text: str) -> str:
@@ -135,8 +147,8 @@ def load_document(
     whole = Place(file)
     try:
         held = read_whole(path) if given is None else given
-    except OSError as error:
-        reason = error.strerror or "cannot be read"
+    except (OSError, ValueError) as error:  # a zero byte is in no path
+        reason = getattr(error, "strerror", None) or "not a path"
         raise whole.error(f"cannot read the file: {reason}", "check its path") from error
     if len(held) > _MOST_BYTES:
         hint = "move a long domain into a file: room: {domain: rooms.txt}"
@@ -156,7 +168,8 @@ def load_document(
         place = Place.within(file, text, error.position)
         raise place.error("not valid YAML: a control character", "remove it") from error
     except RecursionError as error:
-        raise whole.error("the file is nested too deeply", "use fewer levels") from error
+        hint = "use fewer levels, and no alias inside what it stands for"
+        raise whole.error("the file is nested too deeply", hint) from error
     return Document(file, text, tree, tuple(reader.errors), reader.places)
 
 
@@ -167,10 +180,7 @@ class _Reader:
     file: str
     environ: Mapping[str, str]
     errors: list[ConfigError] = field(default_factory=list)
-    places: dict[Loc, tuple[yaml.Mark, yaml.Node, Tree]] = field(default_factory=dict)
-    _open: set[int] = field(default_factory=set)
-    _seen: set[int] = field(default_factory=set)
-    _repeated: int = 0
+    places: dict[Loc, Placed] = field(default_factory=dict)
 
     def convert(self, node: yaml.Node, mark: yaml.Mark, loc: Loc = ()) -> Tree:
         """Return the tree of a node.
@@ -181,22 +191,15 @@ class _Reader:
             loc: its path.
 
         Raises:
-            ConfigError: its aliases stand for too much.
+            ConfigError: there are too many.
         """
-        if id(node) in self._open:
-            self._wrong(node, "the alias contains itself", "write the value instead")
-            return {}
+        if len(self.places) >= _MOST_VALUES:
+            message = f"the file has more than {_MOST_VALUES:,} values"
+            hint = "write long lists into files of their own, and values instead of aliases"
+            raise Place(self.file).error(message, hint)
         if node.tag.removeprefix(_TAG) not in _KINDS:
             self._wrong(node, f"the tag {node.tag} is not supported", "remove the tag")
-        if id(node) in self._seen:
-            self._repeated += 1
-            if self._repeated > _MOST_REPEATED:
-                message = f"aliases repeat more than {_MOST_REPEATED:,} values"
-                place = _marked(self.file, node.start_mark)
-                raise place.error(message, "write the values instead of aliases")
-        self._seen.add(id(node))
-        self._open.add(id(node))
-        tree: Tree = {}  # PyYAML knows no fourth kind of node
+        tree: Tree
         if isinstance(node, yaml.MappingNode):
             tree = self._mapping(node, loc)
         elif isinstance(node, yaml.SequenceNode):
@@ -204,10 +207,9 @@ class _Reader:
                 self.convert(child, child.start_mark, (*loc, at))
                 for at, child in enumerate(node.value)
             ]
-        elif isinstance(node, yaml.ScalarNode):
+        else:
             tree = self._scalar(node)
-        self._open.discard(id(node))
-        self.places[loc] = mark, node, tree
+        self.places[loc] = Placed(tree, node, mark)
         return tree
 
     def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, Tree]:
@@ -221,14 +223,14 @@ class _Reader:
                 self._wrong(key, "merge keys (<<) are not supported", "write the keys")
                 continue
             if name in tree:
-                first, *_ = self.places[*loc, name]
-                hint = f"remove one; the first is on line {first.line + 1}"
+                first = self.places[*loc, name].mark.line + 1
+                hint = f"remove one; the first is on line {first}"
                 self._wrong(key, f"`{name}` is written twice", hint)
                 continue
             tree[name] = self.convert(value, key.start_mark, (*loc, name))
         return tree
 
-    def _scalar(self, node: yaml.ScalarNode) -> Scalar:
+    def _scalar(self, node: yaml.Node) -> Scalar:
         kind, value = node.tag.removeprefix(_TAG), node.value
         if any("\ud800" <= character <= "\udfff" for character in value):
             self._wrong(
@@ -237,43 +239,22 @@ class _Reader:
                 "write the whole character",
             )
         if "${" not in value:
-            return Scalar(text=value, kind=kind, shown=value)
-        origin: list[int] = []
-        parts: list[str] = []
-        at = 0
-        for match in [*REFERENCE.finditer(value), None]:
-            end = len(value) if match is None else match.start()
-            put = "" if match is None else self._substitute(node, match)
-            parts += [value[at:end], put]
-            origin += [*range(at, end), *[end] * len(put)]
-            at = end if match is None else match.end()
-        return Scalar(text="".join(parts), kind=kind, shown=value, origin=tuple(origin))
+            return Scalar(value, kind, value)
+        text, origin, at = "", [], 0
+        for match in REFERENCE.finditer(value):
+            put = self._substitute(node, match)
+            text += value[at : match.start()] + put
+            origin += [*range(at, match.start()), *[match.start()] * len(put)]
+            at = match.end()
+        return Scalar(text + value[at:], kind, value, [*origin, *range(at, len(value))])
 
-    def _substitute(self, node: yaml.ScalarNode, match: re.Match[str]) -> str:
-        name, default, path = match["name"], match["default"], match["path"]
+    def _substitute(self, node: yaml.Node, match: re.Match[str]) -> str:
         if match[0] == "$${":
             return "${"
-        if path is not None:
-            return self._secret(node, path)
-        if name is None:
-            hint = "write ${NAME}, ${NAME:-default} or ${file:PATH}; $${ for a plain ${"
-            self._wrong(node, "`${` is not followed by the name of a variable", hint)
-            return ""
-        value = self.environ.get(name, "")
-        if value or name in (self.environ if default is None else ()):
-            return value
-        if default is None:
-            hint = f"set {name}, or write ${{{name}:-default}}"
-            self._wrong(node, f"the environment variable {name} is not set", hint)
-            return ""
-        return default
-
-    def _secret(self, node: yaml.ScalarNode, path: str) -> str:
         try:
-            return read_secret(Path(self.file).parent, path)
-        except SecretFileError as error:
-            hint = "write the value into it; a relative path starts at this file's folder"
-            self._wrong(node, f"the file {path} {error}", hint)
+            return value_of(match, self.environ, Path(self.file).parent)
+        except ConfigError as error:
+            self._wrong(node, error.message, error.hint)
             return ""
 
     def _wrong(self, node: yaml.Node, message: str, hint: str) -> None:
@@ -285,34 +266,22 @@ def _marked(file: str, mark: yaml.Mark) -> Place:
 
 
 def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> int:
-    """Return where in the file's text a character of a scalar's text stands."""
-    offset = max(0, min(offset, len(scalar.text) - 1))
-    if scalar.origin is not None:
-        offset = scalar.origin[offset] if scalar.origin else 0
-    start = node.start_mark.index
-    raw = text[start : node.end_mark.index]
-    return start + _place(raw, scalar.shown, offset, style=getattr(node, "style", None))
+    """Return where in the file's text a character of a scalar's text stands.
 
-
-def _place(raw: str, value: str, offset: int, *, style: str | None) -> int:
-    """Return where in a scalar's raw text the character ``offset`` of its value stands.
-
-    YAML changes white space only (folding, indentation) and, in double quotes, escapes: the visible
-    characters of the value appear in the raw text in order.
+    YAML changes white space only (folding, indentation) and, in quotes, what is escaped: the
+    visible characters of the value appear in the file in order.
     """
+    offset = max(0, min(offset, len(scalar) - 1))
+    if scalar.origin:
+        offset = scalar.origin[offset]
+    start, style = node.start_mark.index, getattr(node, "style", None)
+    raw = text[start : node.end_mark.index]
     at = 0
     if style in ("|", ">"):
         at = raw.find("\n") + 1  # the header's indicators and comment are not part of the value
-    elif style in ("'", '"'):
-        at = 1
-    last = at
-    for index, character in enumerate(value):
-        if index > offset:
-            break
-        if character.isspace():
-            continue
-        while at < len(raw) and raw[at] != character:
-            at += 2 if style == '"' and raw[at] == "\\" and raw[at + 1 : at + 2] != character else 1
-        last = min(at, len(raw) - 1)
-        at += 2 if style == "'" and character == "'" else 1
-    return last
+    elif style:
+        at, raw = 1, _ESCAPED[style].sub(lambda found: (found[1] or "").rjust(2), raw)
+    for character in scalar.shown[: offset + 1]:
+        if not character.isspace():
+            at = max(at, raw.find(character, at) + 1)
+    return start + at - 1

@@ -17,9 +17,9 @@ import pytest
 import yaml
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
 from stream.config.notify.reading import read_board, read_subscription
+from tests.support.checking import check
 from tests.support.ledgers import open_ledger
 from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from deploy.helm.chart import ALERTS, CASES, CHART, FOLDER, RENDERED, stamp
-from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
 from stream.config.notify.reading import read_board, read_subscription
+from tests.support.checking import check
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:

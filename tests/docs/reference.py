@@ -18,11 +18,11 @@ import yaml
 
 from operators.registry import ALL, OFFERED
 from stream.cli.main import Later, main
-from stream.config.closed import models_of
 from stream.config.keys import FileModel
 from stream.config.mqtt.reading import MqttSourceModel
 from stream.config.schema.document import _Schema
 from stream.kafka.mqtt.page import MqttMetrics
+from tests.support.mappings import models_of
 from tests.support.measured import fresh_metrics
 from tests.support.tree import ROOT
 
@@ -120,7 +120,7 @@ def _rows(model: type[Any], place: tuple[str, ...]) -> Iterator[tuple[str, str]]
         default = f"`{value['default']}`" if "default" in value else "none"
         if key in shape.get("required", ()):
             default = "required"
-        words = _words(value)
+        words = _words(value | found.get("$defs", {}).get(value.get("$ref", "")[8:], {}))
         said += f" ({', '.join(f'`{word}`' for word in words)})" if words else ""
         yield key, f"| `{key}` | {default} | {said.replace('|', chr(92) + '|')} |"
 

@@ -6,7 +6,8 @@ import re
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from stream.config.loading import check, examine
+from stream.config.loading import examine
+from tests.support.checking import check
 from tests.support.configurations import write
 from tests.support.tree import blocks, text_of
 

@@ -88,7 +88,7 @@ def feed_reference(band: GivenBand, name: str) -> ReferenceFeed:
             f"references that are late in `{name}` count as 0; use clock: watermarks there if"
             " it may lag",
         )
-    timeout_ms = band.model.timing.reference_timeout or band.model.timing.decide_timeout
+    timeout_ms = band.model.timing.reference_timeout_ms or band.model.timing.decide_timeout_ms
     return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
 
 

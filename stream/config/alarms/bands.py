@@ -184,7 +184,7 @@ class BandReader(GivenBand):
             raise self.findings.wrong(_REFERENCE, message, hint)
         if written.feed is not None:
             return nothing, feed_reference(self, written.feed)
-        if self.model.timing.reference_timeout is not None:
+        if self.model.timing.reference_timeout_ms is not None:
             message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
         references = self.tables.per_cell(

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from pydantic import (
     AfterValidator,
     Field,
-    PlainValidator,
-    WithJsonSchema,
+    WrapValidator,
     create_model,
     model_validator,
 )
@@ -25,19 +24,15 @@ from operators.registry import DEFAULT, OFFERED
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.closed import Closed
 from stream.config.scalars import (
-    WORD,
     Epsilon,
     Name,
     Probability,
     Text,
     Whole,
-    choice,
     closest,
     within,
     wrong,
 )
-from stream.config.schema import shapes
-from stream.config.yamlfile import Scalar
 
 if TYPE_CHECKING:
     from stream.config.yamlfile import Loc
@@ -47,7 +42,6 @@ __all__ = [
     "OWN_KEYS",
     "MechanismModel",
     "Release",
-    "ReleaseWord",
     "WrittenMechanism",
     "refusal",
 ]
@@ -55,13 +49,12 @@ __all__ = [
 AUTO: Final = "auto"
 """Written where something is left to ``tocsin plan``."""
 
-_DECIDERS = ("auto", *DECIDER_NAMES)
-_DeciderName = Annotated[
-    str, PlainValidator(choice(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
-]
+if TYPE_CHECKING:
+    DeciderName = str
+else:
+    DeciderName = Literal[AUTO, *DECIDER_NAMES]
 
 Release = Literal["alarms", "counts"]
-ReleaseWord = Annotated[Release, WORD]
 """What leaves of an alarm's windows: which groups ring, or their noisy counts, too."""
 
 RepeatIn = Literal["window", "run"]
@@ -104,7 +97,7 @@ class LevelsModel(Closed):
     """fraction of max_fnr and max_fpr for the last level"""
 
 
-def _up_to(most: int) -> AfterValidator:
+def _up_to(most: int) -> WrapValidator:
     return within(1, f"{{key}} is not from 1 to {most:,}", "write {key}: 10", most)
 
 
@@ -116,7 +109,7 @@ class MechanismModel(Closed):
     """highest probability of a false alarm beyond the tolerance; default: max_fnr"""
     max_fnr_given_no_alarm: Probability | None = None
     """highest probability of a miss given that the SVT run has not fired yet"""
-    bounded_error: Annotated[BoundedError, WORD] = "fnr"
+    bounded_error: BoundedError = "fnr"
     """the error that is bounded right up to the threshold: fnr (misses) or fpr (false alarms)"""
     levels: LevelsModel | None = None
     """noise levels of a progressive mechanism"""
@@ -124,11 +117,11 @@ class MechanismModel(Closed):
     """alarms that end one SVT run"""
     repeat: Annotated[Whole, _up_to(MOST_QUESTIONS)] | None = None
     """how often one group of one window is queried, until it fires"""
-    repeat_in: Annotated[RepeatIn, WORD] | None = None
+    repeat_in: RepeatIn | None = None
     """where it is queried again: in the same window, or among the groups of the next"""
-    release: ReleaseWord = "alarms"
+    release: Release = "alarms"
     """what is published of a window: alarms, or also the noisy counts of its groups"""
-    decider: _DeciderName | None = None
+    decider: DeciderName | None = None
     """how a band is decided; auto takes the one with the highest utility"""
     bound: BoundModel | None = None
     """how decider: svt bounds the values privately"""
@@ -178,7 +171,7 @@ class _Mechanisms(Closed):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: Any) -> Any:
-        names = [value.text.strip()] if isinstance(value, Scalar) else list(value)
+        names = [value.strip()] if isinstance(value, str) else list(value)
         if len(names) != 1 or isinstance(value, list):
             raise wrong(
                 "an alarm takes exactly one mechanism", "write mechanism: {svt: {max_alarms: 3}}"
@@ -186,7 +179,10 @@ class _Mechanisms(Closed):
         (name,) = names
         if name not in cls.words:
             raise wrong("unknown mechanism", closest(name, OFFERED))
-        return {name: {}} if isinstance(value, Scalar) else value
+        return {name: {}} if isinstance(value, str) else value
+
+
+_Mechanisms.said_by = _Mechanisms  # its keys have descriptions of their own
 
 
 class _Own(Closed):

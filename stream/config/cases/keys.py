@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    WrapValidator,
+)
 
+from stream.config.cases.ranges import WRITTEN, Range, range_of
 from stream.config.closed import Closed
-from stream.config.scalars import Name, Text, Whole, within, wrong
+from stream.config.scalars import Exact, Name, Text, Whole, by_name, shown, within, wrong
 from stream.config.schema import shapes
-from stream.config.yamlfile import Scalar
 
-__all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CaseModel", "CasesModel", "WindowModel"]
+__all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CasesModel", "CountsModel", "EventsModel"]
 
 _FEWEST_DRAWS: Final = 100
 MOST_DRAWS: Final = 100_000
@@ -23,15 +30,18 @@ MOST_DRAWS: Final = 100_000
 
 
 def _several(value: Any) -> Any:
-    """Return a single value as a list of one."""
-    return [value] if isinstance(value, Scalar) else value
+    """Return what is no list as a list of one."""
+    return value if isinstance(value, list) else [value]
 
 
-def _tree(value: Any) -> Any:
-    """Return a value as it is, unless there is none."""
-    if isinstance(value, Scalar) and (value.kind == "null" or not value.text.strip()):
-        raise wrong("the value is empty", "write a value, or remove the key")
-    return value
+def _range(value: Any) -> Range:
+    """Return the probabilities that a value means."""
+    if not isinstance(value, str):
+        raise wrong("this has to be one probability", WRITTEN)
+    try:
+        return range_of(value)
+    except ValueError as error:
+        raise wrong(f"{shown(value)}: {error}", WRITTEN) from None
 
 
 _NUMBERS: Final = {"anyOf": [shapes.EXACT, {"type": "array", "items": shapes.EXACT}]}
@@ -39,16 +49,30 @@ _CHANCE: Final = {"type": ["string", "number"], "minLength": 1}
 _EVENTS: Final = {"type": "array", "items": {"type": "object"}}
 _GIVEN: Final = {"anyOf": [_EVENTS, shapes.TEXT]}
 
-_Counts = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_NUMBERS))]
-_Numbers = Annotated[
-    Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
+_Draws = Annotated[
+    Whole,
+    within(
+        _FEWEST_DRAWS,
+        f"sampled is not from {_FEWEST_DRAWS} to {MOST_DRAWS:,}",
+        "write sampled: 10000",
+        MOST_DRAWS,
+    ),
 ]
-_Fires = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_CHANCE))]
-_Events = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_GIVEN))]
-_Files = Annotated[
-    list[Text],
-    BeforeValidator(_several),
-    WithJsonSchema({"anyOf": [shapes.TEXT, {"type": "array", "items": shapes.TEXT}]}),
+_BY_NAME: Final = BeforeValidator(by_name)
+_SEVERAL: Final = BeforeValidator(_several)
+_Figures = Annotated[dict[str, Annotated[list[Exact], _SEVERAL]], _BY_NAME]
+_Counts = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(_NUMBERS))]
+_References = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))]
+_Fires = Annotated[
+    dict[str, Annotated[dict[str, Annotated[Range, PlainValidator(_range)]], _BY_NAME]],
+    _BY_NAME,
+    WithJsonSchema(shapes.one_or_by_name(_CHANCE)),
+]
+"""Of a group, by severity level; under "" of any."""
+_Events = Annotated[
+    dict[str, Annotated[list[Any], _SEVERAL]],
+    _BY_NAME,
+    WithJsonSchema(shapes.one_or_by_name(_GIVEN)),
 ]
 
 
@@ -57,54 +81,60 @@ class WindowModel(Closed):
 
     start: Text
     """the instant that the window starts at; in timezone, unless it has an offset"""
-    counts: _Counts = None
+    counts: _Counts = Field(default_factory=dict)
     """its exact aggregates by group, within contribution bounds; other groups are not checked"""
-    dropped_by_bounds: dict[str, Whole] | None = None
+    dropped_by_bounds: dict[str, Whole] = Field(default_factory=dict)
     """number of events that contribution bounds drop: repeats, beyond_groups, ..."""
-    fires: _Fires = None
+    fires: _Fires = Field(default_factory=dict)
     """how likely groups fire"""
 
 
-class CaseModel(Closed):
-    """One test."""
+class CountsModel(Closed):
+    """One test of a window's aggregates."""
 
     name: Text
     """name of the test, printed with its verdict"""
     alarm: Name | None = None
     """name of the alarm; needed if there are several"""
-    counts: _Counts = None
+    counts: _Counts
     """exact aggregates of one window, by group; 0 for other groups"""
-    references: _Numbers = None
+    references: _References | None = None
     """references of a band, by group, if a feed has them"""
-    events: _Events = None
-    """made-up events: a list, a file, or either by feed; counted as a replay counts"""
-    fires: _Fires = None
+    fires: _Fires
     """how likely groups fire: >= 0.99, or 0.2 to 0.4"""
-    windows: list[WindowModel] | None = None
+    sampled: _Draws | None = None
+    """estimate by this many draws of the mechanism, if no exact law is known"""
+
+
+class EventsModel(Closed):
+    """One test of events."""
+
+    name: Text
+    """name of the test, printed with its verdict"""
+    alarm: Name | None = None
+    """name of the alarm; needed if there are several"""
+    events: _Events
+    """made-up events: a list, a file, or either by feed; counted as a replay counts"""
+    windows: list[WindowModel] = Field(min_length=1)
     """what is expected of windows of the events"""
     dropped: dict[str, Whole] | None = None
     """number of dropped events, by reason; of a list, none by default"""
-    sampled: (
-        Annotated[
-            Whole,
-            within(
-                _FEWEST_DRAWS,
-                f"sampled is not from {_FEWEST_DRAWS} to {MOST_DRAWS:,}",
-                "write sampled: 10000",
-                MOST_DRAWS,
-            ),
-        ]
-        | None
-    ) = None
+    sampled: _Draws | None = None
     """estimate by this many draws of the mechanism, if no exact law is known"""
+
+
+def _by_kind(value: Any, _: object, info: ValidationInfo) -> CountsModel | EventsModel:
+    """Return a test: of events where it has some, else of counts."""
+    kind = EventsModel if isinstance(value, dict) and "events" in value else CountsModel
+    return kind.model_validate(value, context=info.context)
 
 
 class CasesModel(Closed):
     """One whole file of tests."""
 
-    alarms: _Files
-    """the configuration that is tested, or a list of them, beside this file"""
-    tests: list[CaseModel]
+    alarms: Text
+    """the configuration that is tested, beside this file"""
+    tests: list[Annotated[CountsModel | EventsModel, WrapValidator(_by_kind)]] = Field(min_length=1)
     """inputs and expected results"""
 
 
@@ -112,6 +142,9 @@ CASE_EXAMPLES: Final = {
     "alarms": "alarms: alarms.yaml",
     "tests": "tests: [{name: a full hall fires, counts: {hall: 200}, fires: {hall: '>= 0.99'}}]",
     "name": "name: a full hall fires",
+    "counts": "counts: {hall: 200} for one window's aggregates, or events: [...]",
+    "fires": "fires: {hall: '>= 0.99'}",
+    "windows": "windows: [{start: 2025-03-03T09:00, fires: {hall: '>= 0.99'}}]",
     "start": "start: 2025-03-03T09:00",
 }
 """How a missing key is written."""

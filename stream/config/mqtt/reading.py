@@ -13,8 +13,9 @@ from pydantic import Field
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
 from stream.config.explaining import read_as
+from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
-from stream.config.notify.keys import cafile_of
+from stream.config.notify.keys import CaFile  # noqa: TC001  # pydantic reads it
 from stream.config.scalars import (  # pydantic reads them
     Address,
     Name,
@@ -30,7 +31,6 @@ from stream.model.mqtt import MqttSetup, MqttSource, Page, Route, Sensors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
     from stream.model.mqtt import Template
 
@@ -51,7 +51,7 @@ class MqttSourceModel(Closed):
     """login on the broker"""
     password: Text = ""
     """best from a file: ${file:PATH}"""
-    cafile: Text = ""
+    cafile: CaFile = ""
     """authorities of the broker's certificate, in PEM; TLS if it is given"""
     topic: TopicName
     """the feed's topic on Kafka"""
@@ -96,14 +96,11 @@ def read_mqtt(path: Path, *, environ: Mapping[str, str]) -> MqttSetup:
     Raises:
         ConfigError: the first thing that is wrong with it.
     """
-    document = load_document(path, environ=environ)
-    model, findings = read_as(document, _MqttFile, EXAMPLES | _EXAMPLES)
-    if model is None:
-        raise findings.errors[0]
-    kafka = build_kafka(model.kafka, {}, findings)
-    source = _source(model.mqtt, findings)
-    if findings.errors or kafka is None:
-        raise findings.errors[0]
+    findings = Findings(load_document(path, environ=environ))
+    with findings.decided():
+        model = read_as(findings, _MqttFile, EXAMPLES | _EXAMPLES)
+        kafka = build_kafka(model.kafka, {}, findings)
+        source = _source(model.mqtt, findings)
     address, token = model.mqtt.metrics, model.mqtt.metrics_token
     return MqttSetup(kafka, source, model.log.settings, Page(address, token) if address else None)
 
@@ -118,7 +115,7 @@ def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
             model.client,
             model.username,
             model.password,
-            cafile_of(model.cafile, findings.under("mqtt")),
+            model.cafile,
         ),
         topic=model.topic,
         unit=model.unit,

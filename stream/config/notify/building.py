@@ -38,10 +38,9 @@ def build_lifecycle(
     if model.of is not None and model.for_ is not None:
         message = "for and of exclude each other: for: 3 means of: [3, 3]"
         findings.wrong("of", message, "remove one", key=True)
-    windows = "for" if model.of is None else "of"
-    if not (model.for_ is None or model.for_ > 0) or not 0 < needed <= among <= MOST_WINDOWS:
-        message = f"{windows} is not from 1 to {MOST_WINDOWS:,} windows"
-        findings.wrong(windows, message, "write for: 3, or of: [2, 3]")
+    if not 0 < needed <= among <= MOST_WINDOWS:
+        message = f"of is not from 1 to {MOST_WINDOWS:,} windows"
+        findings.wrong("of", message, "write of: [2, 3]")
     for key, written, extra in (
         ("labels", model.labels, LABEL_FIELDS),
         ("annotations", model.annotations, FIELDS),
@@ -62,7 +61,7 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
     if model is None:
         return None
     targets = tuple(
-        TargetSettings(kind, name, one.given(findings.under("notify", kind, name)))
+        TargetSettings(kind, name, dict(one))
         for kind, written in model
         if isinstance(written, dict)
         for name, one in written.items()
@@ -71,22 +70,10 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
         hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
         findings.wrong(("notify",), "there is no target", hint, key=True)
     stem = Path(findings.document.file).stem
-    return NotifySettings(
-        group=model.group,
-        lookback_ms=model.lookback,
-        retry_for_ms=model.retry_for,
-        dead_letters=findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl"),
-        targets=targets,
-    )
+    dead_letters = findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl")
+    return NotifySettings(model.group, model.lookback_ms, model.retry_for_ms, dead_letters, targets)
 
 
 def build_board(model: BoardModel) -> Board:
     """Return where alarms are shown."""
-    return Board(
-        listen=model.listen,
-        token=model.token or "",
-        windows=model.windows,
-        groups=model.groups,
-        lookback_ms=model.lookback,
-        links=model.links,
-    )
+    return Board(**dict(model))

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from stream.config.closed import Closed
 from stream.config.scalars import (
     Address,
     DurationMs,
     Name,
+    Pair,
+    Secret,
     Text,
     TopicName,
     Whole,
-    whole_of,
     within,
     wrong,
 )
-from stream.config.schema import shapes
 from stream.model.boards import Board
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from stream.config.findings import Findings
 
 __all__ = [
     "MOST_WINDOWS",
     "AlertmanagerModel",
     "BoardModel",
+    "CaFile",
     "LifecycleModel",
     "MqttModel",
     "NotifyModel",
-    "TargetModel",
     "WebhookModel",
-    "cafile_of",
 ]
 
 MOST_WINDOWS: Final = 1_000
@@ -59,34 +60,33 @@ def _url(text: str) -> str:
     return text
 
 
+def _beside(name: str, info: ValidationInfo[Findings]) -> str:
+    """Return the path of a file; a relative one starts from the configuration's folder."""
+    path: Path = info.context.folder / name
+    if not path.is_file():
+        raise wrong(f"{info.field_name} is not a readable file", "write the path of a PEM file")
+    return str(path)
+
+
+CaFile = Annotated[Text, AfterValidator(_beside)]
+"""Authorities of a broker's certificate."""
 _Url = Annotated[Text, AfterValidator(_url)]
 
 
-def _of(value: Any) -> tuple[int, int]:
-    """Return ``[m, n]``."""
-    if not isinstance(value, list) or len(value) != 2:
-        raise wrong(
-            "`of` is not a pair of whole numbers", "write of: [2, 3] for 2 of the last 3 windows"
-        )
-    return whole_of(value[0]), whole_of(value[1])
+_Windows = Annotated[
+    Whole,
+    within(1, f"{{key}} is not from 1 to {MOST_WINDOWS:,} windows", "write {key}: 2", MOST_WINDOWS),
+]
 
 
 class LifecycleModel(Closed):
     """When an alarm begins and ends, and what is said of it."""
 
-    for_: Whole | None = Field(default=None, alias="for")
+    for_: _Windows | None = None
     """a group fires when its condition held in this many consecutive windows; costs no epsilon"""
-    of: Annotated[tuple[int, int], PlainValidator(_of), WithJsonSchema(shapes.PAIR)] | None = None
+    of: Pair[Whole] | None = None
     """[2, 3]: it fires when the condition held in 2 of the last 3 windows; instead of for"""
-    resolve_after: Annotated[
-        Whole,
-        within(
-            1,
-            f"resolve_after is not from 1 to {MOST_WINDOWS:,}",
-            "write resolve_after: 2",
-            MOST_WINDOWS,
-        ),
-    ] = 1
+    resolve_after: _Windows = 1
     """it is resolved after this many consecutive windows without the condition"""
     labels: dict[str, Text] = Field(default_factory=dict)
     """labels of the notice, for routing: templates over {alarm} and the group's fields"""
@@ -94,15 +94,7 @@ class LifecycleModel(Closed):
     """text of the notice: templates over the group's fields, {window_end}, {since} and others"""
 
 
-class TargetModel(Closed):
-    """One target: its keys are arguments of its kind's file in ``stream/kafka/notify/``."""
-
-    def given(self, _findings: Findings) -> dict[str, Any]:
-        """Return the keys as the target takes them."""
-        return dict(self)
-
-
-class AlertmanagerModel(TargetModel):
+class AlertmanagerModel(Closed):
     """One Alertmanager."""
 
     short: ClassVar[str] = "url"
@@ -116,23 +108,16 @@ class AlertmanagerModel(TargetModel):
     """a firing alarm is sent again after this long"""
 
 
-class WebhookModel(TargetModel):
+class WebhookModel(Closed):
     """One web server that takes notices."""
 
     url: _Url
     """where notices are sent by POST"""
-    secret: Annotated[
-        Text,
-        within(
-            16,
-            "the secret is shorter than 16 bytes",
-            "use 16 random characters: anyone who knows it can forge alarms",
-        ),
-    ]
+    secret: Secret
     """16 bytes or more that sign the notices, best from the environment: ${NAME}"""
 
 
-class MqttModel(TargetModel):
+class MqttModel(Closed):
     """One MQTT broker."""
 
     short: ClassVar[str] = "broker"
@@ -143,16 +128,12 @@ class MqttModel(TargetModel):
     """login on the broker"""
     password: Text = ""
     """best from the environment: ${NAME}"""
-    cafile: Text = ""
+    cafile: CaFile = ""
     """authorities of the broker's certificate, in PEM; TLS if it is given"""
     topic_prefix: Name = "tocsin"
     """first level of every topic"""
     discovery_prefix: Name = ""
     """Home Assistant's discovery prefix, often homeassistant; without it, no discovery"""
-
-    def given(self, findings: Findings) -> dict[str, Any]:
-        """Return the keys, with the path of the certificate; errors go to ``findings``."""
-        return {**super().given(findings), "cafile": cafile_of(self.cafile, findings)}
 
 
 class NotifyModel(Closed):
@@ -160,9 +141,9 @@ class NotifyModel(Closed):
 
     group: TopicName = "analyst-notify"
     """consumer group: its offsets record what was delivered"""
-    lookback: DurationMs = 7 * 86_400_000
+    lookback_ms: DurationMs = 7 * 86_400_000
     """how far back the topics are read at the start, to find what is firing"""
-    retry_for: DurationMs = 86_400_000
+    retry_for_ms: DurationMs = 86_400_000
     """a notice that a target does not take for this long becomes a dead letter"""
     dead_letters: Text = ""
     """file of undelivered notices; default FILE.dead-letters.jsonl"""
@@ -179,34 +160,13 @@ class BoardModel(Closed):
 
     listen: Address = _BOARD.listen
     """host:port of the page; without a token, anybody who reaches it reads it"""
-    token: (
-        Annotated[
-            Text,
-            within(
-                16,
-                "the token is shorter than 16 bytes",
-                "use 16 random characters, or remove the key to let everybody read",
-            ),
-        ]
-        | None
-    ) = None
+    token: Secret = ""
     """password of the page, 16 bytes or more, best from a file: ${file:PATH}"""
     windows: Annotated[Whole, _SHOWN] = _BOARD.windows
     """how many of an alarm's last windows are shown"""
     groups: Annotated[Whole, _SHOWN] = _BOARD.groups
     """how many groups of an alarm are shown; of further firing groups, their number"""
-    lookback: DurationMs = _BOARD.lookback_ms
+    lookback_ms: DurationMs = _BOARD.lookback_ms
     """how far back the topics are read at the start, to find what is firing"""
     links: dict[str, _Url] = Field(default_factory=dict)
     """what else analysts may see, such as a dashboard: its name and address"""
-
-
-def cafile_of(written: str, findings: Findings) -> str:
-    """Return the path of the authorities of a broker's certificate; empty for none."""
-    if not written:
-        return ""
-    path = findings.folder / written
-    if not path.is_file():
-        message = "cafile is not a readable file"
-        findings.wrong("cafile", message, "write the path of a PEM file")
-    return str(path)

@@ -15,22 +15,23 @@ from stream.config.budgets import build_budget
 from stream.config.closed import Closed
 from stream.config.declarations import build_domain, build_kafka
 from stream.config.explaining import read_as
+from stream.config.findings import Findings
 from stream.config.keys import BudgetModel, KafkaModel, LogModel, PublicValues
-from stream.config.loading import examine, zone_of
+from stream.config.loading import examine
 from stream.config.notify.building import build_board, build_lifecycle, build_notify
 from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
-from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
+from stream.config.places import TimeZone  # noqa: TC001  # pydantic reads it
+from stream.config.scalars import Name  # noqa: TC001  # pydantic reads it
 from stream.config.yamlfile import load_document
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Domain, FieldType
 from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from stream.config.findings import Findings
-    from stream.config.yamlfile import Document
     from stream.model.notifications import NotifySettings
 
 __all__ = ["read_board", "read_subscription"]
@@ -48,7 +49,7 @@ class _SmallAlarm(Closed):
 class _SmallFile(Closed):
     """A file without feeds."""
 
-    timezone: Text = "UTC"
+    timezone: TimeZone = "UTC"
     kafka: KafkaModel
     log: LogModel = LogModel()
     notify: NotifyModel | None = None
@@ -89,8 +90,11 @@ def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
 
 def _read(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, NotifySettings | None]:
     document = load_document(path, environ=environ)
-    whole = isinstance(document.tree, dict) and "feeds" in document.tree
-    return _of_alarms(path, environ) if whole else _of_small(document)
+    if isinstance(document.tree, dict) and "feeds" in document.tree:
+        return _of_alarms(path, environ)
+    findings = Findings(document)
+    with findings.decided():
+        return _of_small(read_as(findings, _SmallFile), findings)
 
 
 def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, NotifySettings | None]:
@@ -106,19 +110,10 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Noti
     return BoardSetup(subscription, alarms.board, alarms.budget, groups), alarms.notify
 
 
-def _of_small(document: Document) -> tuple[BoardSetup, NotifySettings | None]:
-    model, findings = read_as(document, _SmallFile)
-    if model is None:
-        raise findings.errors[0]
-    zone = zone_of(model.timezone, findings)
+def _of_small(model: _SmallFile, findings: Findings) -> tuple[BoardSetup, NotifySettings | None]:
+    zone = load_zone(model.timezone)
     kafka = build_kafka(model.kafka, {}, findings)
     notify = build_notify(model.notify, findings)
-    board = build_board(model.board)
-    budget = (
-        None
-        if model.budget is None
-        else build_budget(model.budget, zone.key, findings.under("budget"))
-    )
     lifecycles = {
         name: build_lifecycle(alarm.lifecycle, None, findings.under("alarms", name, "lifecycle"))
         for name, alarm in model.alarms.items()
@@ -128,10 +123,9 @@ def _of_small(document: Document) -> tuple[BoardSetup, NotifySettings | None]:
         for name, alarm in model.alarms.items()
         if alarm.groups
     }
-    if findings.errors or kafka is None:
-        raise findings.errors[0]
+    budget = None if model.budget is None else build_budget(model.budget, zone.key, findings)
     subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings)
-    return BoardSetup(subscription, board, budget, groups), notify
+    return BoardSetup(subscription, build_board(model.board), budget, groups), notify
 
 
 def _groups(declared: Mapping[str, tuple[str, ...] | str], findings: Findings) -> Domain:

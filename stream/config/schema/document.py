@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from stream.config.cases.keys import CasesModel
 from stream.config.closed import told
 from stream.config.keys import FileModel
-from stream.config.scalars import MILLISECONDS
+from stream.config.scalars import DURATION, MILLISECONDS
 from stream.config.schema import shapes
 
 if TYPE_CHECKING:
@@ -52,6 +52,12 @@ class _Schema(GenerateJsonSchema):
         """Take no null: what may be left out is left out."""
         return self.generate_inner(schema["schema"])
 
+    def literal_schema(self, schema: Any) -> shapes.Shape:
+        """Take one of some words, or a variable."""
+        return shapes.words(map(str, schema.get("expected") or schema["members"]))
+
+    enum_schema = literal_schema
+
     def dict_schema(self, schema: Any) -> shapes.Shape:
         """Take names only, where the user chooses them."""
         named = schema["keys_schema"]["type"] != "str"
@@ -72,10 +78,10 @@ class _Schema(GenerateJsonSchema):
         """Give the default as one writes it, where it is a single value."""
         shape = self.generate_inner(schema["schema"])
         match schema.get("default"):
-            case int() as value if shape == shapes.DURATION:
+            case int() as value if shape == shapes.written(DURATION):
                 return {"default": duration(value)} | shape
             case (int() | str()) as value if value != "":
-                return {"default": str(value) if isinstance(value, str) else value} | shape
+                return {"default": value} | shape
             case (host, port):
                 return {"default": f"{host}:{port}"} | shape
             case _:

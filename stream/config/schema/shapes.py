@@ -7,20 +7,15 @@ every shape takes a text with ``${`` in it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "ADDRESS",
-    "DURATION",
     "EXACT",
-    "FALSE_RINGS",
     "LIST_OR_FILE",
-    "NAME",
-    "PAIR",
-    "PERIOD",
     "QUOTED",
     "TEXT",
     "TRUTH",
@@ -28,6 +23,7 @@ __all__ = [
     "Shape",
     "one_or_by_name",
     "words",
+    "written",
 ]
 
 Shape = dict[str, Any]
@@ -40,15 +36,20 @@ _VARIABLE: Final[Shape] = {
 """A text that holds a variable."""
 
 _DECIMAL = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
-_LENGTH = r"[0-9]+\s*(ms|s|m|h|d|w)"
 
 
 def _or_variable(*shapes: Shape) -> Shape:
     return {"anyOf": [*shapes, _VARIABLE]}
 
 
-def _written(pattern: str) -> Shape:
+def _text(pattern: str) -> Shape:
     return {"type": "string", "pattern": rf"^\s*({pattern})\s*$"}
+
+
+def written(pattern: str) -> Shape:
+    """Return the shape of a value by the pattern of its text, which a number may have."""
+    numbers = [{"type": "number"}] if re.fullmatch(pattern, "1") else []
+    return _or_variable(*numbers, _text(pattern))
 
 
 def words(known: Iterable[str | bool]) -> Shape:
@@ -61,17 +62,11 @@ def one_or_by_name(shape: Shape) -> Shape:
     return {"anyOf": [shape, {"type": "object", "additionalProperties": shape}]}
 
 
-_NUMBER = _written(rf"{_DECIMAL}|[+-]?[0-9]+\s*/\s*[0-9]+")
+_NUMBER = rf"{_DECIMAL}|[+-]?[0-9]+\s*/\s*[0-9]+"
 
 TEXT: Final[Shape] = {"type": ["string", "number", "boolean"], "minLength": 1}
-NAME: Final = _or_variable({"type": "number"}, _written("[a-zA-Z0-9._-]+"))
-EXACT: Final = _or_variable({"type": "number"}, _NUMBER)
-WHOLE: Final = _or_variable({"type": "integer"}, _NUMBER)
-QUOTED: Final = _or_variable({"type": "integer", "minimum": 1}, _NUMBER)
-DURATION: Final = _or_variable(_written(_LENGTH))
-PERIOD: Final = _or_variable(_written(rf"lifetime|{_LENGTH}"))
-FALSE_RINGS: Final = _or_variable(_written(r"\S+\s+(per|a)\s+(day|week|month)"))
-ADDRESS: Final = _or_variable(_written(r".+:[0-9]{1,5}"))
+EXACT: Final = written(_NUMBER)
+WHOLE: Final = _or_variable({"type": "integer"}, _text(_NUMBER))
+QUOTED: Final = _or_variable({"type": "integer", "minimum": 1}, _text(_NUMBER))
 TRUTH: Final = words((True, False, "true", "false"))
-PAIR: Final[Shape] = {"type": "array", "items": EXACT, "minItems": 2, "maxItems": 2}
 LIST_OR_FILE: Final[Shape] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}

@@ -122,7 +122,7 @@ FILES: tuple[Call, ...] = (
             (_MAPPING, "null\n"),
             (_MAPPING, "42\n"),
             (_MAPPING, "---\n"),
-            ("write the values instead of aliases", _LAUGHS + GOOD),
+            ("values instead of aliases", _LAUGHS + GOOD),
             ("nested too deeply", "timezone: " + "[" * 500),
             ("nested too deeply", "timezone: " + "{a: " * 1000 + "}" * 1000),
             ("write an IANA name", GOOD.replace("Europe/Berlin", "x" * 5_000)),

@@ -155,7 +155,7 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> N
         (("--until", "2025-03-04", "--since", "2025-03-01", "--active", "Sat 00:00-01:00"), "no"),
         (("--active", "nix"), "is not an interval of days and times"),
         (("--timezone", "Mars"), "unknown time zone"),
-        (("--epsilon", "many"), "is not a positive number"),
+        (("--epsilon", "many"), "is not a number from 1e-12"),
         (("--max-fnr", "2"), "is not a probability"),
         (("--bootstrap", "kafka"), "not a list of host:port"),
         (("--values", "a,a"), "is listed twice"),

@@ -10,11 +10,12 @@ import pytest
 from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
 from operators.conditions.weights import Weight
-from stream.config.loading import check, load
+from stream.config.loading import load
 from stream.model.feeds import Clock, Codec, Domain, FieldType, Partitioner
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
+from tests.support.checking import check
 from tests.support.configurations import DESIGN, HAVING, edited, write
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.config.loading import check, examine
+from stream.config.loading import examine
 from stream.config.renamed import RENAMED
 from stream.config.scalars import closest
+from tests.support.checking import check
 from tests.support.configurations import (
     GOOD,
     edited,

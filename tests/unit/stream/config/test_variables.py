@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from stream.cli.main import main
-from stream.config.loading import check, load
+from stream.config.loading import load
 from stream.config.variables import REFERENCE
+from tests.support.checking import check
 from tests.support.configurations import MARK, edited, place, write
 
 if TYPE_CHECKING:

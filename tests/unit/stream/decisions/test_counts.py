@@ -18,7 +18,6 @@ from accountant.costs.charges import UniformCost
 from accountant.records import Outcome
 from operators.conditions.weights import Weight
 from stream.config.alarms import panes
-from stream.config.loading import check
 from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.records import decode_count, encode
@@ -28,6 +27,7 @@ from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
 from stream.planning.details import detail_lines
 from tests.statistical.enumeration import GivenNoise
+from tests.support.checking import check
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 from tests.support.published import schema
 

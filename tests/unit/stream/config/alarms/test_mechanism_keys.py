@@ -13,6 +13,7 @@ from stream.config.alarms.mechanism_keys import (
     MechanismModel,
     refusal,
 )
+from stream.config.closed import keys_of
 from stream.config.keys import AlarmModel, TimingModel
 from stream.config.moved import misplaced_keys
 
@@ -27,7 +28,7 @@ BESIDE: dict[str, Any] = {"tolerance": 9, "hold": 5, "reference_timeout": 5}
 def alarm(mechanism: str, *keys: str) -> AlarmModel:
     """Return the keys of an alarm whose values have been checked."""
     written = {key: BESIDE[key] for key in keys if key in AlarmModel.model_fields}
-    timing = {key: BESIDE[key] for key in keys if key in TimingModel.model_fields}
+    timing = {f"{key}_ms": BESIDE[key] for key in keys if key in keys_of(TimingModel)}
     return AlarmModel.model_construct(
         sql="",
         max_fnr=0.05,
@@ -46,7 +47,7 @@ def test_a_mechanism_reads_its_own_keys_and_no_others(mechanism: Mechanism) -> N
     for key in set(KEYS) - set(mechanism.keys):
         message, hint = refusal(key, mechanism.name) or ("", "")
         if key in BESIDE:
-            at = ("timing", key) if key in TimingModel.model_fields else key
+            at = ("timing", key) if key in keys_of(TimingModel) else (key,)
             assert list(misplaced_keys(alarm(mechanism.name, key))) == [(at, message, hint)]
         if key in mechanism.refuses:
             assert (message, hint) == mechanism.refuses[key]

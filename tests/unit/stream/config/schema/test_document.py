@@ -11,11 +11,11 @@ from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from stream.config.closed import models_of
 from stream.config.keys import FileModel
-from stream.config.loading import check
 from stream.config.schema.document import configuration_schema
 from tests.golden.cases import BAD, GOOD, Case
+from tests.support.checking import check
+from tests.support.mappings import models_of
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
