@@ -16,6 +16,7 @@ from rich.text import Text
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
 from stream.custody.checkpoints import checkpoint_line
+from stream.model.headings import group_name
 from stream.model.losses import equivalent_text, loss_name, rounded_loss, wall_text
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
@@ -104,7 +105,7 @@ def losses_table(alarm: Alarm, losses: Losses, budget: Budget, timezone: str) ->
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     rows = [
         (
-            ", ".join(alarm.domain.group(index).values()) or "(all)",
+            group_name(alarm.domain.group(index)),
             rounded_loss(budget.gaussian, units),
         )
         for index, units in dearest[:_DEAREST]
@@ -147,7 +148,7 @@ def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:
 
 def _group(alarm: AlarmRecord) -> str:
     level = f" ({alarm.severity})" if alarm.severity else ""
-    return (", ".join(alarm.group.values()) or "(all)") + level
+    return group_name(alarm.group) + level
 
 
 def _starts(alarm: AlarmRecord, timezone: str) -> str:

@@ -12,6 +12,7 @@ from stream.cli.shared import FILE, load_alarms, say_awaited
 from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.public.reader import Position
 from stream.kafka.watch import watch as follow
+from stream.model.headings import group_name
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 
@@ -90,7 +91,7 @@ class _Lines:
                 line = said = f"{line}{self._spent}"
         else:
             level = f"  {record.severity}" if record.severity else ""
-            group = ", ".join(record.group.values()) or "(all)"
+            group = group_name(record.group)
             line = f"{record.alarm}  {group}{level}"
             said = f"{when}  {line}"
         if said != self._said:
