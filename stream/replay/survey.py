@@ -22,7 +22,7 @@ from stream.events.files import read_stretches
 from stream.model.alarms import each_for_itself
 from stream.model.references import feeds_in_use
 from stream.replay.findings import FeedSurvey
-from stream.replay.lanes import ExportSource, source_of
+from stream.replay.lanes import source_of
 from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from stream.events.decoder import Batch
     from stream.model.alarms import Alarms
+    from stream.replay.lanes import Source
 
 __all__ = ["survey"]
 
@@ -55,7 +56,7 @@ def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurv
     surveys = []
     for feed in feeds_in_use(alarms):
         source, found = source_of(feed, files, alarms), FeedSurvey(feed, alarms)
-        if isinstance(source, ExportSource):
+        if source.export is not None:
             _read_export(source, found)
         else:
             for path in source.paths:
@@ -85,7 +86,7 @@ def _read_file(path: Path, found: FeedSurvey) -> None:
         found.see(batch, where)
 
 
-def _read_export(source: ExportSource, found: FeedSurvey) -> None:
+def _read_export(source: Source, found: FeedSurvey) -> None:
     """Count the records of an export as a replay counts them."""
     if not all(found.windows.values()):
         return  # nothing would be decided
@@ -94,7 +95,6 @@ def _read_export(source: ExportSource, found: FeedSurvey) -> None:
         found.see(batch, f"partition {partition}, offset", fates)
 
     lanes = uncharged_lanes(
-        found.declared,
         source,
         found.counted,
         found.budget,

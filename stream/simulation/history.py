@@ -6,7 +6,6 @@ are those that ``tocsin run --replay`` would decide. No ledger is opened. What c
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
@@ -17,7 +16,7 @@ import numpy as np
 from accountant.errors import ConfigError
 from stream.decisions.judge import statistics_of
 from stream.model.references import feeds_in_use
-from stream.replay.lanes import read_until, source_of
+from stream.replay.lanes import Lanes, source_of
 from stream.replay.replay import windows_of
 from stream.replay.uncharged import uncharged_lanes
 
@@ -129,17 +128,10 @@ def count_history(
     by_name, entries = {alarm.id: alarm for alarm in every}, 0
     for feed in feeds_in_use(alarms):
         queries = [alarm for alarm in every if alarm.feed.name == feed.name]
-        lanes = uncharged_lanes(
-            feed,
-            source_of(feed, files, alarms),
-            queries,
-            alarms.budget,
-            keys,
-        )
-        arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+        source = source_of(feed, files, alarms)
+        lanes = Lanes({feed.name: uncharged_lanes(source, queries, alarms.budget, keys)})
         for key in sorted(key for alarm in queries for key in keys[alarm.id]):
-            read_until(key, lanes, arrived)
-            found[key] = _Window.of(arrived.pop(key), by_name[key.query])
+            found[key] = _Window.of(lanes.counted(key, [feed]), by_name[key.query])
             entries += len(found[key].index)
             on_windows(len(found), total)
             if entries > MOST_ENTRIES:
