@@ -9,7 +9,7 @@ import click
 
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import YES
-from stream.cli.shared import FILE, agreed, load_alarms, note, require_ledger_file
+from stream.cli.shared import FILE, agreed, echo_lines, load_alarms, note, require_ledger_file
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
@@ -78,8 +78,7 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
             f"{feed}: {growth.before} -> {growth.partitions} partitions;"
             f" all events are routed over them from {moment} on"
         )
-        for line in _costs(alarms, opened, growth):
-            click.echo(line)
+        echo_lines(_costs(alarms, opened, growth))
 
 
 def _costs(alarms: Alarms, opened: Ledger, growth: Growth) -> Iterator[str]:

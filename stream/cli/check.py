@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.checking import FILES, examined, worst
+from stream.cli.checking import FILES, examined
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import echo_json, leave
+from stream.cli.shared import diagnostic_json, echo_json, leave_as_worst
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +21,17 @@ __all__ = ["check"]
 @JSON_LINES
 def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Validate a configuration: every error with its line and what to write instead."""
-    found = []
+    codes = []
     for path in files:
-        one = examined(path, locked=True)
-        found.append(one)
-        one.say(warnings=True, as_json=as_json)
+        found = examined(path, locked=True)
+        codes.append(found.exit_code)
         if as_json:
-            echo_json(one.verdict())
-        elif not one.exit_code:
+            for level, errors in found.diagnostics.items():
+                for error in errors:
+                    echo_json(diagnostic_json(error, level))
+            echo_json(found.verdict())
+            continue
+        found.say(warnings=True)
+        if not found.exit_code:
             click.echo("ok" if len(files) == 1 else f"{path}: ok")
-    leave(worst(found))
+    leave_as_worst(codes)

@@ -15,7 +15,15 @@ from rich.console import Console
 from operators.conditions.formula import atom_of
 from stream.cli.console import fitting
 from stream.cli.options import ALARMS, LIMIT, TIME, given_files, typed_ms
-from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, note, paths_by_feed
+from stream.cli.shared import (
+    FILE,
+    chosen_alarms,
+    echo_json,
+    echo_lines,
+    load_alarms,
+    note,
+    paths_by_feed,
+)
 from stream.cli.surveying import say_read
 from stream.model.headings import heading
 from stream.model.numbers import decimal
@@ -126,8 +134,7 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool) -> None:
         Console().print(fitting(title, left, right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
             click.echo(f"{more} more lines: --json has all, --summary and --since fewer")
-        for line in _lost_lines(windows, zone):
-            click.echo(line)
+        echo_lines(_lost_lines(windows, zone))
 
 
 @dataclass(frozen=True, slots=True)

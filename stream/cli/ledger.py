@@ -22,6 +22,7 @@ from stream.cli.shared import (
     FILE,
     agreed,
     echo_json,
+    echo_lines,
     load_alarms,
     note,
     refuse_found,
@@ -176,8 +177,7 @@ def verify(
     click.echo("ok")
     if since is not None:
         click.echo(f"read since entry {since.number} only; what came before was not compared")
-    for line in notes:
-        click.echo(line)
+    echo_lines(notes)
     click.echo(checkpoint_line(checkpoint))
 
 
@@ -303,10 +303,7 @@ def apply(alarms: Alarms) -> None:
     with _opened_ledger(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
         lines = apply_changes(alarms, opened, now_ms=wall_clock_ms())
-    for line in lines:
-        click.echo(line)
-    if not lines:
-        click.echo("nothing has changed")
+    echo_lines(lines or ["nothing has changed"])
 
 
 def _compare_published(

@@ -9,7 +9,7 @@ import click
 
 from accountant.errors import BudgetError, ConfigError
 from stream.cli.checking import placed
-from stream.cli.shared import FILE, complain, leave, refuse_errors
+from stream.cli.shared import FILE, complain, echo_lines, leave, refuse_errors
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
 from stream.planning.shown import many
@@ -46,8 +46,7 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool) -> None:
         click.echo(f"{file} leaves nothing open")
         return
     _write(found.after.path, found.after.text)
-    for line in changes(found.before, found.after):
-        click.echo(line)
+    echo_lines(changes(found.before, found.after))
     if report.alarms is not None:
         for warning in placed(report, often_false(as_solved(report.alarms, found.solved))):
             complain(warning, kind="warning")

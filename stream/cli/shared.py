@@ -25,7 +25,7 @@ from stream.model.references import feeds_in_use
 from stream.planning.checks import objections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.budget.plan import BudgetPlan
     from stream.logs.settings import LogSettings
@@ -40,7 +40,9 @@ __all__ = [
     "complaining",
     "diagnostic_json",
     "echo_json",
+    "echo_lines",
     "leave",
+    "leave_as_worst",
     "load_alarms",
     "log_of",
     "note",
@@ -120,6 +122,11 @@ def leave(code: int) -> NoReturn:
     click.get_current_context().exit(code)
 
 
+def leave_as_worst(codes: Iterable[int]) -> NoReturn:
+    """End the command with the exit code of several files: bad input before what does not fit."""
+    leave(min(filter(None, codes), default=0))
+
+
 def log_of(settings: LogSettings) -> Log:
     """Return the log of a process that has no end; what its clients say goes there, too."""
     log = Log(sys.stderr, settings)
@@ -130,6 +137,12 @@ def log_of(settings: LogSettings) -> Log:
 def echo_json(record: Mapping[str, Any]) -> None:
     """Write one JSON object as one line."""
     click.echo(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    """Write lines to standard output."""
+    for line in lines:
+        click.echo(line)
 
 
 def diagnostic_json(error: TocsinError, level: str) -> dict[str, object]:

@@ -12,7 +12,7 @@ from accountant.errors import ConfigError, TocsinError
 from stream.cli.checking import FILES
 from stream.cli.inputs import refuse_strange, refuse_twice
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, leave
+from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, echo_lines, leave
 from stream.cli.surveying import say_read
 from stream.config.cases.reading import read_cases
 from stream.simulation.cases.judging import judged
@@ -85,8 +85,7 @@ def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
         if as_json:
             echo_json(_verdict_json(verdict))
         else:
-            for line in _lines_of(verdict, verbose=verbose):
-                click.echo(line)
+            echo_lines(_lines_of(verdict, verbose=verbose))
             if not verdict.passed:
                 say_read(verdict.read)
         yield "passed" if verdict.passed else "failed"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import FILE, load_alarms, say_awaited
+from stream.cli.shared import FILE, echo_lines, load_alarms, say_awaited
 from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.public.reader import Position
 from stream.kafka.watch import watch as follow
@@ -48,8 +48,7 @@ def watch(
 
     def show(record: Watched) -> None:
         try:
-            for line in [encode(record)] if as_json else lines.of(record):
-                click.echo(line)
+            echo_lines([encode(record).decode()] if as_json else lines.of(record))
         except BrokenPipeError as error:  # else it would be taken for Kafka's
             raise _ReaderGone from error
 
@@ -58,8 +57,7 @@ def watch(
             follow(alarms, show, Position(group, from_beginning=from_beginning))
     except _ReaderGone as gone:
         raise gone.__cause__ or gone from None
-    for line in lines.rest():
-        click.echo(line)
+    echo_lines(lines.rest())
 
 
 class _ReaderGone(Exception):  # noqa: N818 -- nothing is wrong: nobody reads any more
