@@ -14,15 +14,13 @@ from rich.console import Console
 
 from operators.conditions.formula import atom_of
 from stream.cli.console import fitting
-from stream.cli.options import ALARMS, LIMIT, TIME, given_files, typed_ms
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import ALARMS, CONFIGURATION, LIMIT, TIME, given_files, typed_ms
 from stream.cli.shared import (
-    FILE,
     chosen_alarms,
     echo_json,
     echo_lines,
-    load_alarms,
     note,
-    paths_by_feed,
 )
 from stream.cli.surveying import say_read
 from stream.model.headings import heading
@@ -35,7 +33,6 @@ from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from stream.model.alarm import AggregateSpec, Alarm
     from stream.model.alarms import Alarms
@@ -62,7 +59,7 @@ _PRIVATE = (
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @given_files("Count Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
 @click.option(
@@ -79,7 +76,7 @@ _PRIVATE = (
     "--json", "as_json", is_flag=True, help="Groups, windows and feeds as JSON, one per line."
 )
 def inspect(
-    file: Path,
+    alarms: Alarms,
     replayed: tuple[str, ...],
     more: tuple[str, ...],
     names: tuple[str, ...],
@@ -97,7 +94,7 @@ def inspect(
     """
     if as_json and summary:
         raise click.UsageError("--summary is for what is shown; --json has every cell")
-    alarms = chosen_alarms(load_alarms(file), names)
+    alarms = chosen_alarms(alarms, names)
     since_ms, until_ms = (
         None if text is None else typed_ms(text, alarms.timezone, option)
         for text, option in ((since, "--since"), (until, "--until"))

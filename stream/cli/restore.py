@@ -8,8 +8,9 @@ import click
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
+from stream.cli.inputs import paths_by_feed
 from stream.cli.options import YES, configured, published
-from stream.cli.shared import agreed, note, paths_by_feed, require_ledger_file
+from stream.cli.shared import agreed, note, require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on

@@ -16,8 +16,9 @@ from accountant.errors import ConfigError
 from stream.build import open_ledger
 from stream.cli.bars import bar
 from stream.cli.console import alarms_table, budget_bars
-from stream.cli.options import given_files
-from stream.cli.shared import FILE, leave, load_alarms, note, paths_by_feed, refuse_objected
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import CONFIGURATION, given_files
+from stream.cli.shared import leave, note, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
@@ -58,7 +59,7 @@ _UNCLAIMED = (
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @given_files("Replay Parquet, CSV or JSON lines instead of reading Kafka.")
 @click.option(
     "--json",
@@ -88,7 +89,7 @@ _UNCLAIMED = (
     help="Format of a worker's log; overrides the configuration.",
 )
 def run(
-    file: Path,
+    alarms: Alarms,
     replayed: tuple[str, ...],
     more: tuple[str, ...],
     *,
@@ -102,7 +103,6 @@ def run(
     _refuse(
         (more and not replayed, "write --replay before the files: tocsin run FILE --replay PATH")
     )
-    alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
     if alarms.budget.gaussian is not None:

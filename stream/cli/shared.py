@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerError, TocsinError
-from stream.cli.inputs import refuse_strange, refuse_twice, unknown_feed
 from stream.config.loading import examine
 from stream.logs.clients import redirect
 from stream.logs.lines import Log
-from stream.model.references import feeds_in_use
 from stream.planning.checks import objections
 
 if TYPE_CHECKING:
@@ -46,7 +44,6 @@ __all__ = [
     "load_alarms",
     "log_of",
     "note",
-    "paths_by_feed",
     "refuse_errors",
     "refuse_found",
     "refuse_objected",
@@ -215,35 +212,6 @@ def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
             )
     chosen = {name: q for name, q in alarms.by_name.items() if not names or name in names}
     return replace(alarms, by_name=chosen)
-
-
-def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]:
-    """Return the files of each feed from ``PATH`` and ``FEED=PATH``.
-
-    Raises:
-        ConfigError: a path names no feed where there are several, or no file; or one twice.
-        DataError: a file cannot hold events at all.
-    """
-    feeds = [feed.name for feed in feeds_in_use(alarms)] or list(alarms.feeds)
-    found: dict[str, list[Path]] = {}
-    for text in given:
-        name, separator, path = text.partition("=")
-        if not separator or name not in alarms.feeds:
-            strange = unknown_feed(text, feeds)
-            if strange is not None:
-                raise strange
-            if len(feeds) > 1:
-                raise ConfigError(
-                    f"{text!r} does not name its feed",
-                    hint=f"write FEED=PATH with one of: {', '.join(feeds)}",
-                )
-            name, path = feeds[0], text
-        if not path:
-            raise ConfigError(f"{text!r} has no file", hint=f"write {name}=PATH")
-        refuse_strange(Path(path))
-        found.setdefault(name, []).append(Path(path))
-    refuse_twice(found)
-    return found
 
 
 def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:

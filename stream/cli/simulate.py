@@ -14,8 +14,9 @@ from rich.console import Console
 from accountant.errors import ConfigError
 from operators.registry import mechanism_of
 from stream.cli.bars import bar
-from stream.cli.options import ALARMS, LIMIT, given_files
-from stream.cli.shared import FILE, chosen_alarms, load_alarms, note, paths_by_feed
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import ALARMS, CONFIGURATION, LIMIT, given_files
+from stream.cli.shared import FILE, chosen_alarms, note
 from stream.model.alarms import scope_of
 from stream.model.numbers import number
 from stream.replay.replay import windows_of
@@ -70,7 +71,7 @@ def _mechanism(text: str) -> str | None:
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @given_files("History: Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
 @click.option(
@@ -108,7 +109,7 @@ def _mechanism(text: str) -> str | None:
 @click.option("--html", "html_file", type=FILE, metavar="PATH", help="Write a page.")
 @click.option("--force", is_flag=True, help="Replace these files where they exist.")
 def simulate(
-    file: Path,
+    alarms: Alarms,
     replayed: tuple[str, ...],
     more: tuple[str, ...],
     names: tuple[str, ...],
@@ -133,7 +134,6 @@ def simulate(
             check_output(path, force=force)
     if json_file is not None and json_file == html_file:
         raise click.UsageError("--json and --html have the same file")
-    alarms = load_alarms(file)
     shown = _shown(alarms, names)
     scopes = {scope_of(alarms.by_name[name], alarms) for name in shown}
     played = {name: q for name, q in alarms.by_name.items() if scope_of(q, alarms) in scopes}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError, TocsinError
-from stream.cli.checking import FILES
-from stream.cli.inputs import refuse_strange, refuse_twice
+from stream.cli.checking import FILES, standard_input
+from stream.cli.inputs import refuse_unreadable
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, echo_lines, leave
 from stream.cli.surveying import say_read
@@ -68,15 +68,14 @@ def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
 
 def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
     """Try a file, or standard input where its name is ``-``; say and yield what comes of it."""
-    given = click.get_binary_stream("stdin").read() if str(path) == "-" else None
-    read = read_cases(path, environ=os.environ, given=given)
+    read = read_cases(path, environ=os.environ, given=standard_input(path))
     laws: dict[str, WindowLaw] = {}
     for error in read.errors:
         _complain(error, as_json=as_json)
         yield "error"
     for case in read.cases:
         try:
-            _refuse_strange(case)
+            refuse_unreadable(case.paths)
             verdict = judged(case, laws)
         except TocsinError as error:
             _complain(_placed(error, case), as_json=as_json)
@@ -89,14 +88,6 @@ def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
             if not verdict.passed:
                 say_read(verdict.read)
         yield "passed" if verdict.passed else "failed"
-
-
-def _refuse_strange(case: Case) -> None:
-    """Refuse files of events that cannot be read at all, or are given twice."""
-    for paths in case.paths.values():
-        for path in paths:
-            refuse_strange(path)
-    refuse_twice(case.paths)
 
 
 def _placed(error: TocsinError, case: Case) -> TocsinError:

@@ -8,11 +8,12 @@ import click
 
 from stream.cli.add_partitions import add_partitions
 from stream.cli.main import Suggesting
-from stream.cli.shared import FILE, load_alarms, refuse_found, say_awaited
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import refuse_found, say_awaited
 from stream.kafka.topics import check as problems_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from stream.model.alarms import Alarms
 
 __all__ = ["topics"]
 
@@ -25,14 +26,14 @@ def topics() -> None:
 
 
 @topics.command()
-@click.argument("file", type=FILE)
-def check(file: Path) -> None:
+@CONFIGURATION
+def check(alarms: Alarms) -> None:
     """Check the topics that a configuration needs; change nothing."""
-    _check(file)
+    _check(alarms)
 
 
 @topics.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.option(
     "--partitions",
     type=click.IntRange(1),
@@ -40,13 +41,12 @@ def check(file: Path) -> None:
     show_default=True,
     help="Partitions of new feed topics.",
 )
-def create(file: Path, partitions: int) -> None:
+def create(alarms: Alarms, partitions: int) -> None:
     """Create the topics that are missing, and check all; a topic that exists is not changed."""
-    _check(file, create_missing=True, partitions=partitions)
+    _check(alarms, create_missing=True, partitions=partitions)
 
 
-def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
-    alarms = load_alarms(file)
+def _check(alarms: Alarms, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
     say_awaited(alarms)
     refuse_found(problems_of(alarms, create_missing=create_missing, partitions=partitions))
     click.echo("ok")
