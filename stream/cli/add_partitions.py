@@ -9,13 +9,14 @@ import click
 
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import CONFIGURATION, YES
-from stream.cli.shared import agreed, echo_lines, note, require_ledger_file
+from stream.cli.shared import agreed, echo_lines, load_alarms, note, require_ledger_file
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from accountant.layouts import Growth
     from accountant.ledger.ledger import Ledger
@@ -43,12 +44,13 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
     help="How long sensors may take to learn of new partitions and deliver what they sent.",
 )
 @YES
-def add_partitions(alarms: Alarms, feed: str, *, partitions: int, settle: str, yes: bool) -> None:
+def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: bool) -> None:
     """Give FEED more partitions, under the same ledger and budget.
 
     Windows that may have events of before and after are denied as repartitioned, at no cost; all
     others are decided. Workers may run. If it is interrupted, run it again.
     """
+    alarms = load_alarms(file, quiet=True)
     settle_ms = _duration(settle)
     require_ledger_file(alarms)
     with open_ledger(alarms) as opened:

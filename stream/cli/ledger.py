@@ -16,10 +16,9 @@ from accountant.store.store import Store
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
-from stream.cli.options import JSON_LINES, TIME, YES, configured, past_ms, published
+from stream.cli.options import CONFIGURATION, JSON_LINES, TIME, YES, configured, past_ms, published
 from stream.cli.restore import reconcile, reset_clock, take_ownership
 from stream.cli.shared import (
-    FILE,
     agreed,
     echo_json,
     echo_lines,
@@ -62,7 +61,7 @@ _CONNECT_S = 30.0
 
 
 @click.group(cls=Suggesting)
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
     """Show or maintain the ledger of a configuration.

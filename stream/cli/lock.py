@@ -9,7 +9,8 @@ import click
 
 from accountant.errors import BudgetError, ConfigError
 from stream.cli.checking import placed
-from stream.cli.shared import FILE, complain, echo_lines, leave, refuse_errors
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import complain, echo_lines, leave, refuse_errors
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
 from stream.planning.shown import many
@@ -24,7 +25,7 @@ __all__ = ["lock"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.argument("names", metavar="[ALARM]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Resolve every alarm anew.")
 def lock(file: Path, names: tuple[str, ...], *, everything: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from stream.cli.shared import FILE, load_alarms
+from stream.cli.shared import FILE
 from stream.windows.instants import instant_ms
 from stream.windows.localtime import load_zone
 
@@ -36,14 +36,7 @@ TIME: Final = "TIME"
 """What an option that takes an instant calls it in its help."""
 
 _WRITE: Final = "write 2025-03-03, 2025-03-03T08:00 or, with an offset, 2025-03-03T08:00+01:00"
-CONFIGURATION: Final = click.argument(
-    "alarms",
-    metavar="FILE",
-    type=FILE,
-    callback=lambda _context, _parameter, file: load_alarms(file),
-)
-"""The argument that is a configuration, read and checked before the command begins."""
-
+CONFIGURATION: Final = click.argument("file", type=FILE)
 JSON_LINES: Final = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object per line."
 )

@@ -18,7 +18,7 @@ from stream.cli.bars import bar
 from stream.cli.console import alarms_table, budget_bars
 from stream.cli.inputs import paths_by_feed
 from stream.cli.options import CONFIGURATION, given_files
-from stream.cli.shared import leave, note, refuse_objected
+from stream.cli.shared import leave, load_alarms, note, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
@@ -89,7 +89,7 @@ _UNCLAIMED = (
     help="Format of a worker's log; overrides the configuration.",
 )
 def run(
-    alarms: Alarms,
+    file: Path,
     replayed: tuple[str, ...],
     more: tuple[str, ...],
     *,
@@ -103,6 +103,7 @@ def run(
     _refuse(
         (more and not replayed, "write --replay before the files: tocsin run FILE --replay PATH")
     )
+    alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
     if alarms.budget.gaussian is not None:

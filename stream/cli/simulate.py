@@ -16,7 +16,7 @@ from operators.registry import mechanism_of
 from stream.cli.bars import bar
 from stream.cli.inputs import paths_by_feed
 from stream.cli.options import ALARMS, CONFIGURATION, LIMIT, given_files
-from stream.cli.shared import FILE, chosen_alarms, note
+from stream.cli.shared import FILE, chosen_alarms, load_alarms, note
 from stream.model.alarms import scope_of
 from stream.model.numbers import number
 from stream.replay.replay import windows_of
@@ -109,7 +109,7 @@ def _mechanism(text: str) -> str | None:
 @click.option("--html", "html_file", type=FILE, metavar="PATH", help="Write a page.")
 @click.option("--force", is_flag=True, help="Replace these files where they exist.")
 def simulate(
-    alarms: Alarms,
+    file: Path,
     replayed: tuple[str, ...],
     more: tuple[str, ...],
     names: tuple[str, ...],
@@ -134,6 +134,7 @@ def simulate(
             check_output(path, force=force)
     if json_file is not None and json_file == html_file:
         raise click.UsageError("--json and --html have the same file")
+    alarms = load_alarms(file)
     shown = _shown(alarms, names)
     scopes = {scope_of(alarms.by_name[name], alarms) for name in shown}
     played = {name: q for name, q in alarms.by_name.items() if scope_of(q, alarms) in scopes}

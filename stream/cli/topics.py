@@ -9,11 +9,11 @@ import click
 from stream.cli.add_partitions import add_partitions
 from stream.cli.main import Suggesting
 from stream.cli.options import CONFIGURATION
-from stream.cli.shared import refuse_found, say_awaited
+from stream.cli.shared import load_alarms, refuse_found, say_awaited
 from stream.kafka.topics import check as problems_of
 
 if TYPE_CHECKING:
-    from stream.model.alarms import Alarms
+    from pathlib import Path
 
 __all__ = ["topics"]
 
@@ -27,9 +27,9 @@ def topics() -> None:
 
 @topics.command()
 @CONFIGURATION
-def check(alarms: Alarms) -> None:
+def check(file: Path) -> None:
     """Check the topics that a configuration needs; change nothing."""
-    _check(alarms)
+    _check(file)
 
 
 @topics.command()
@@ -41,12 +41,13 @@ def check(alarms: Alarms) -> None:
     show_default=True,
     help="Partitions of new feed topics.",
 )
-def create(alarms: Alarms, partitions: int) -> None:
+def create(file: Path, partitions: int) -> None:
     """Create the topics that are missing, and check all; a topic that exists is not changed."""
-    _check(alarms, create_missing=True, partitions=partitions)
+    _check(file, create_missing=True, partitions=partitions)
 
 
-def _check(alarms: Alarms, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
+def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
+    alarms = load_alarms(file)
     say_awaited(alarms)
     refuse_found(problems_of(alarms, create_missing=create_missing, partitions=partitions))
     click.echo("ok")

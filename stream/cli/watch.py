@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.options import CONFIGURATION, JSON_LINES
-from stream.cli.shared import echo_lines, say_awaited
+from stream.cli.shared import echo_lines, load_alarms, say_awaited
 from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.public.reader import Position
 from stream.kafka.watch import watch as follow
@@ -18,6 +18,7 @@ from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from stream.kafka.watch import Watched
     from stream.model.alarms import Alarms
@@ -36,9 +37,10 @@ __all__ = ["watch"]
 )
 @click.pass_context
 def watch(
-    ctx: click.Context, alarms: Alarms, *, as_json: bool, from_beginning: bool, group: str | None
+    ctx: click.Context, file: Path, *, as_json: bool, from_beginning: bool, group: str | None
 ) -> None:
     """Follow the alarms on Kafka, and the windows that were denied, until stopped."""
+    alarms = load_alarms(file)
     if ctx.obj is not None:  # of a process of its own
         ctx.obj.endless = True
     say_awaited(alarms)
