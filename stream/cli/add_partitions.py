@@ -10,6 +10,7 @@ import click
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import CONFIGURATION, YES
 from stream.cli.shared import agreed, echo_lines, load_alarms, note, require_ledger_file
+from stream.config.scalars import MILLISECONDS
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
 
 __all__ = ["add_partitions"]
-
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
 @click.command("add-partitions")
@@ -94,4 +93,4 @@ def _duration(text: str) -> int:
         raise click.BadParameter(
             f"{text!r} is not a duration: write 90s, 10m or 1h", param_hint="--settle"
         )
-    return int(found[1]) * _UNITS_MS[found[2]]
+    return int(found[1]) * MILLISECONDS[found[2]]

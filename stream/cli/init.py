@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError
+from stream.cli.options import FORCE
 from stream.cli.prompts import answered, values_in
 from stream.cli.shared import FILE, agreed, complain, load_alarms, note
 from stream.config.lock import read_lock
@@ -113,7 +114,7 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
     }
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether to write it.")
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@FORCE
 def init(
     directory: Path,
     existing: Path | None,

@@ -15,7 +15,7 @@ from rich.console import Console
 from operators.conditions.formula import atom_of
 from stream.cli.console import fitting
 from stream.cli.inputs import paths_by_feed
-from stream.cli.options import ALARMS, CONFIGURATION, LIMIT, TIME, given_files, typed_ms
+from stream.cli.options import ALARMS, CONFIGURATION, JSON_LINES, LIMIT, TIME, given_files, typed_ms
 from stream.cli.shared import (
     chosen_alarms,
     echo_json,
@@ -74,13 +74,10 @@ _PRIVATE = (
 )
 @LIMIT
 @click.option("--summary", is_flag=True, help="One line per group.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Groups, windows and feeds as JSON, one per line."
-)
+@JSON_LINES
 def inspect(
     file: Path,
     replayed: tuple[str, ...],
-    more: tuple[str, ...],
     names: tuple[str, ...],
     *,
     since: str | None,
@@ -103,7 +100,7 @@ def inspect(
     )
     alarms = spanning(alarms, since_ms, until_ms)
     note(_PRIVATE)
-    files = paths_by_feed(alarms, (*replayed, *more))
+    files = paths_by_feed(alarms, replayed)
     read = survey(alarms, files)
     counted = count_windows(alarms, files, limit=limit)
     if as_json:

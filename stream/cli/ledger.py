@@ -49,8 +49,6 @@ from stream.windows.instants import iso_utc
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus
     from stream.model.alarms import Alarms
@@ -140,9 +138,9 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
 @click.option(
     "--topics", is_flag=True, help="Compare the published topics with the ledger's decisions."
 )
-@click.pass_obj
+@configured
 def verify(
-    load: Callable[[], Alarms],
+    alarms: Alarms,
     checkpoints: tuple[str, ...],
     trusted: str | None,
     folder: Path | None,
@@ -162,7 +160,6 @@ def verify(
     noted = read_checkpoints(checkpoints)
     since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
-    alarms = load()
     with _opened_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
         problems = [] if folder is None else missing_in(opened, folder)
@@ -188,7 +185,7 @@ def verify(
     help="An instant, by the clocks of `timezone` without an offset. Default: that of the latest "
     "settled window.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Every group, one JSON object a line.")
+@JSON_LINES
 @configured
 def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None:
     """Show the realised loss of each group of ALARM. PRIVATE: never show it to analysts.

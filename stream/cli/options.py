@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALARMS",
     "CONFIGURATION",
+    "FORCE",
     "JSON_LINES",
     "LIMIT",
     "TIME",
@@ -40,6 +41,7 @@ CONFIGURATION: Final = click.argument("file", type=FILE)
 JSON_LINES: Final = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object per line."
 )
+FORCE: Final = click.option("--force", is_flag=True, help="Replace files that exist.")
 YES: Final = click.option("--yes", is_flag=True, help="Do not ask.")
 ALARMS: Final = click.option(
     "--alarm",
@@ -67,18 +69,32 @@ def configured(command: Callable[..., None]) -> Callable[..., None]:
     return read
 
 
-def given_files(text: str, *, required: bool = False) -> Callable[[FC], FC]:
-    """Return the decorator for files of events: ``--replay A B``, as ``replayed`` and ``more``."""
-    replayed = click.option(
-        "--replay",
-        "replayed",
-        multiple=True,
-        required=required,
-        metavar="[FEED=]PATH...",
-        help=text,
-    )
-    more = click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
-    return lambda command: replayed(more(command))
+def given_files(
+    text: str, *, required: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator for files of events, ``--replay A B``: all of them as ``replayed``."""
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @click.option(
+            "--replay",
+            "replayed",
+            multiple=True,
+            required=required,
+            metavar="[FEED=]PATH...",
+            help=text,
+        )
+        @click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+        @wraps(command)
+        def read(*, replayed: tuple[str, ...], more: tuple[str, ...], **named: Any) -> None:
+            if more and not replayed:
+                raise click.UsageError(
+                    "write --replay before the files: tocsin run FILE --replay PATH"
+                )
+            command(replayed=(*replayed, *more), **named)
+
+        return read
+
+    return add
 
 
 def published(text: str) -> Callable[[FC], FC]:

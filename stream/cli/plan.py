@@ -9,7 +9,7 @@ import click
 
 from accountant.errors import BudgetError
 from stream.cli.checking import FILES, examined
-from stream.cli.options import JSON_LINES
+from stream.cli.options import FORCE, JSON_LINES
 from stream.cli.shared import FILE, echo_json, echo_lines, leave_as_worst
 from stream.planning.details import detail_lines
 from stream.planning.figures import figures
@@ -34,7 +34,7 @@ __all__ = ["plan"]
     metavar="PATH",
     help="Also draw it on an HTML page.",
 )
-@click.option("--force", is_flag=True, help="Replace the page if it exists.")
+@FORCE
 def plan(
     files: tuple[Path, ...], *, as_json: bool, details: bool, page: Path | None, force: bool
 ) -> None:

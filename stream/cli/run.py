@@ -17,7 +17,7 @@ from stream.build import open_ledger
 from stream.cli.bars import bar
 from stream.cli.console import alarms_table, budget_bars
 from stream.cli.inputs import paths_by_feed
-from stream.cli.options import CONFIGURATION, given_files
+from stream.cli.options import CONFIGURATION, JSON_LINES, given_files
 from stream.cli.shared import leave, load_alarms, note, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.decisions.mechanisms import plans_of
@@ -61,12 +61,7 @@ _UNCLAIMED = (
 @click.command()
 @CONFIGURATION
 @given_files("Replay Parquet, CSV or JSON lines instead of reading Kafka.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print decisions, alarms and released counts as JSON, one per line.",
-)
+@JSON_LINES
 @click.option(
     "--custodian-report",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
@@ -91,7 +86,6 @@ _UNCLAIMED = (
 def run(
     file: Path,
     replayed: tuple[str, ...],
-    more: tuple[str, ...],
     *,
     as_json: bool,
     custodian_report: Path | None,
@@ -100,9 +94,6 @@ def run(
     log_format: str | None,
 ) -> None:
     """Run an alarm worker on Kafka, or replay files."""
-    _refuse(
-        (more and not replayed, "write --replay before the files: tocsin run FILE --replay PATH")
-    )
     alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
@@ -115,7 +106,7 @@ def run(
             note(sentence)
     if replayed:
         _refuse((log_format, "--log-format has no effect with --replay; remove it"))
-        files = paths_by_feed(alarms, (*replayed, *more))
+        files = paths_by_feed(alarms, replayed)
         read = survey(alarms, files)
         if not accept_drops:
             refuse_unusable(read)
@@ -219,12 +210,11 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
 
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
-    query = alarms.running[decision.key.query]
-    _print_record(decision_record(query, alarms, decision))
-    for alarm in alarm_records(query, decision):
-        _print_record(alarm)
-    for count in count_records(decision):
-        _print_record(count)
+    alarm = alarms.running[decision.key.query]
+    records: list[Record] = [decision_record(alarm, alarms, decision)]
+    records += [*alarm_records(alarm, decision), *count_records(decision)]
+    for record in records:
+        _print_record(record)
 
 
 def _print_record(record: Record) -> None:
