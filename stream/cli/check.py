@@ -8,7 +8,7 @@ import click
 
 from stream.cli.checking import FILES, examined
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import diagnostic_json, echo_json, leave_as_worst
+from stream.cli.shared import echo_json, leave_as_worst
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ __all__ = ["check"]
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@FILES
 @JSON_LINES
 def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Validate a configuration: every error with its line and what to write instead."""
@@ -25,13 +25,9 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     for path in files:
         found = examined(path, locked=True)
         codes.append(found.exit_code)
+        found.say(warnings=True, as_json=as_json)
         if as_json:
-            for level, errors in found.diagnostics.items():
-                for error in errors:
-                    echo_json(diagnostic_json(error, level))
             echo_json(found.verdict())
-            continue
-        found.say(warnings=True)
-        if not found.exit_code:
+        elif not found.exit_code:
             click.echo("ok" if len(files) == 1 else f"{path}: ok")
     leave_as_worst(codes)

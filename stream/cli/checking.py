@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "Examined", "examined", "placed", "standard_input"]
 
-FILES: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
-"""Type of the FILE arguments: ``-`` is standard input, and relative paths in it start here."""
+FILES: Final = click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+)
+"""Files to look at: ``-`` is standard input, and relative paths in it start here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +62,19 @@ class Examined:
             return BAD_INPUT
         return BudgetError.exit_code if self.objected else 0
 
-    def say(self, *, warnings: bool) -> None:
-        """Write every diagnostic to standard error.
+    def say(self, *, warnings: bool = False, as_json: bool = False) -> None:
+        """Write every diagnostic, as :func:`complain` does.
 
         Args:
             warnings: each of them; else how many there are.
+            as_json: as there; the section of the documentation is left out.
         """
         for level, errors in self.diagnostics.items():
             for error in errors if warnings or level != "warning" else ():
-                complain(error, kind=level)
+                complain(error, kind=level, as_json=as_json)
         if not warnings:
             say_warned(self.file, len(self.diagnostics["warning"]))
-        if self.exit_code:
+        if self.exit_code and not as_json:
             say_where(ConfigError("", file=self.file) if self.errors else BudgetError(""))
 
     def verdict(self) -> dict[str, object]:

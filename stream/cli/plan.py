@@ -24,7 +24,7 @@ __all__ = ["plan"]
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@FILES
 @JSON_LINES
 @click.option("--details", is_flag=True, help="Also explain the figures.")
 @click.option(
@@ -52,7 +52,7 @@ def plan(
     for path in files:
         found = examined(path)
         codes.append(found.exit_code)
-        found.say(warnings=False)
+        found.say()
         if several and not as_json:
             click.echo(f"{path}:")
         if found.alarms is not None:

@@ -21,6 +21,7 @@ from stream.config.loading import examine
 from stream.logs.clients import redirect
 from stream.logs.lines import Log
 from stream.planning.checks import objections
+from stream.planning.shown import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,6 @@ __all__ = [
     "chosen_alarms",
     "complain",
     "complaining",
-    "diagnostic_json",
     "echo_json",
     "echo_lines",
     "leave",
@@ -78,10 +78,24 @@ def complaining(ctx: click.Context) -> Iterator[None]:
         ctx.exit(error.exit_code)
 
 
-def complain(error: TocsinError, *, kind: str = "error") -> None:
-    """Write an error or a warning to standard error."""
-    placed = isinstance(error, ConfigError) and error.file
-    click.echo(str(error) if placed and kind == "error" else f"{kind}: {error}", err=True)
+def complain(error: TocsinError, *, kind: str = "error", as_json: bool = False) -> None:
+    """Write an error or a warning: to standard error, or as one object to standard output."""
+    place = error if isinstance(error, ConfigError) else ConfigError("")
+    if as_json:
+        echo_json(
+            {
+                "record": "finding",
+                "file": place.file,
+                "line": place.line,
+                "column": place.column,
+                "level": kind,
+                "message": error.message,
+                "hint": error.hint,
+            }
+        )
+        return
+    placed = place.file and kind == "error"
+    click.echo(str(error) if placed else f"{kind}: {error}", err=True)
 
 
 def say_where(error: TocsinError) -> None:
@@ -142,20 +156,6 @@ def echo_lines(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def diagnostic_json(error: TocsinError, level: str) -> dict[str, object]:
-    """Return what is wrong, and where, as one object."""
-    place = error if isinstance(error, ConfigError) else ConfigError("")
-    return {
-        "record": "finding",
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "level": level,
-        "message": error.message,
-        "hint": error.hint,
-    }
-
-
 def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
     """Return a checked configuration; that it has warnings is said on standard error.
 
@@ -190,7 +190,7 @@ def refuse_errors(errors: Sequence[ConfigError]) -> NoReturn:
 def say_warned(file: str, warnings: int) -> None:
     """Say that a configuration has warnings, and which command shows them."""
     if warnings:
-        note(f"{warnings} warning{'' if warnings == 1 else 's'}, shown by: tocsin check {file}")
+        note(f"{many(warnings, 'warning')}, shown by: tocsin check {file}")
 
 
 def say_awaited(alarms: Alarms) -> None:
