@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.build import open_ledger, wall_clock_ms
+from stream.build import wall_clock_ms
 from stream.cli.options import CONFIGURATION, YES
-from stream.cli.shared import agreed, echo_lines, load_alarms, note, require_ledger_file
+from stream.cli.shared import agreed, echo_lines, load_alarms, note, open_existing_ledger
 from stream.config.scalars import MILLISECONDS
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
@@ -51,8 +51,7 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
     """
     alarms = load_alarms(file, quiet=True)
     settle_ms = _duration(settle)
-    require_ledger_file(alarms)
-    with open_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
 
         def agree(planned: Growth) -> None:
             for line in _costs(alarms, opened, planned):

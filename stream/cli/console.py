@@ -85,9 +85,9 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     ]
     headings = ("alarm", "budget", f"next window ({timezone})", "decided", "denied", "unpublished")
     shown: list[RenderableType] = [fitting(f"ledger {status.ledger_id}", headings, (), rows)]
-    for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
-        waiting = f"{scope.reservations} reserved, {scope.pending} pending"
-        shown += [bar, Text(f"  {waiting}")]
+    for scope in status.scopes.values():
+        shown.append(_bar(scope))
+        shown.append(Text(f"  {scope.reservations} reserved, {scope.pending} pending"))
     shown.append(Text(checkpoint_line(status.checkpoint), no_wrap=True, overflow="ignore"))
     return shown
 

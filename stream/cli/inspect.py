@@ -95,7 +95,7 @@ def inspect(
         raise click.UsageError("--summary is for what is shown; --json has every cell")
     alarms = chosen_alarms(load_alarms(file), names)
     since_ms, until_ms = (
-        None if text is None else typed_ms(text, alarms.timezone, option)
+        typed_ms(text, alarms.timezone, option)
         for text, option in ((since, "--since"), (until, "--until"))
     )
     alarms = spanning(alarms, since_ms, until_ms)

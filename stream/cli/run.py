@@ -105,7 +105,8 @@ def run(
         for sentence in starving(alarms, planned):
             note(sentence)
     if replayed:
-        _refuse((log_format, "--log-format has no effect with --replay; remove it"))
+        if log_format:
+            raise click.UsageError("--log-format has no effect with --replay; remove it")
         files = paths_by_feed(alarms, replayed)
         read = survey(alarms, files)
         if not accept_drops:
@@ -113,11 +114,14 @@ def run(
         _replay_files(alarms, files, as_json=as_json, report=custodian_report, dry=dry)
         say_read(read)
         return
-    _refuse(
-        (custodian_report, "--custodian-report needs --replay"),
-        (accept_drops, "--accept-drops needs --replay"),
-        (dry, "--dry-run needs --replay"),
-    )
+    of_replays = {
+        "--custodian-report": custodian_report,
+        "--accept-drops": accept_drops,
+        "--dry-run": dry,
+    }
+    for option, given in of_replays.items():
+        if given:
+            raise click.UsageError(f"{option} needs --replay")
     from stream.cli.worker import start  # noqa: PLC0415  # imports Faust
 
     leave(
@@ -127,13 +131,6 @@ def run(
             released=_print_record if as_json else None,
         )
     )
-
-
-def _refuse(*wrong: tuple[object, str]) -> None:
-    """Refuse the first option that is given where it has no use."""
-    for given, text in wrong:
-        if given:
-            raise click.UsageError(text)
 
 
 def _replay_files(

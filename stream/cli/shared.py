@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.budget.plan import BudgetPlan
+    from accountant.ledger.ledger import Ledger
     from stream.logs.settings import LogSettings
     from stream.model.alarms import Alarms
 
@@ -44,10 +45,10 @@ __all__ = [
     "load_alarms",
     "log_of",
     "note",
+    "open_existing_ledger",
     "refuse_errors",
     "refuse_found",
     "refuse_objected",
-    "require_ledger_file",
     "say_awaited",
     "say_warned",
     "say_where",
@@ -227,11 +228,12 @@ def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
         raise BudgetError(f"{first.alarm!r}: {first.message}{others}", hint=first.hint)
 
 
-def require_ledger_file(alarms: Alarms) -> None:
-    """Refuse a SQLite ledger that does not exist, instead of making an empty one.
+def open_existing_ledger(alarms: Alarms) -> Ledger:
+    """Open the ledger of a configuration; a SQLite file that is not there is not made.
 
     Raises:
-        LedgerError: there is no such file.
+        DependencyError: the database cannot be reached.
+        LedgerError: there is no such file, or its schema is newer than this version.
     """
     url = alarms.settings.ledger_url
     if url.startswith(_SQLITE) and not Path(url.removeprefix(_SQLITE)).exists():
@@ -239,3 +241,6 @@ def require_ledger_file(alarms: Alarms) -> None:
             f"there is no ledger at {url.removeprefix(_SQLITE)}",
             hint="`tocsin run` creates it; check `ledger` in the configuration",
         )
+    from stream.build import open_ledger  # noqa: PLC0415  # most commands need no database
+
+    return open_ledger(alarms)

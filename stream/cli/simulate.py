@@ -131,11 +131,10 @@ def simulate(
     scopes = {scope_of(alarms.by_name[name], alarms) for name in shown}
     played = {name: q for name, q in alarms.by_name.items() if scope_of(q, alarms) in scopes}
     drawn = {name: alarm for name, alarm in played.items() if not _not_drawn(alarm)}
-    files = paths_by_feed(replace(alarms, by_name=drawn), replayed)
+    counting = replace(alarms, by_name=drawn)
+    files = paths_by_feed(counting, replayed)
     with bar("counting") as counted_windows:
-        counted = count_history(
-            replace(alarms, by_name=drawn), files, limit=limit, on_windows=counted_windows
-        )
+        counted = count_history(counting, files, limit=limit, on_windows=counted_windows)
     playing = replace(alarms, by_name=played)
     variants = variants_of(playing, shown, mechanisms, factors, rates)
     others = {
