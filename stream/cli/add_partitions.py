@@ -9,7 +9,7 @@ import click
 
 from stream.build import wall_clock_ms
 from stream.cli.options import CONFIGURATION, YES
-from stream.cli.shared import agreed, echo_lines, load_alarms, note, open_existing_ledger
+from stream.cli.shared import agreed, echo_lines, load_alarms, note, open_existing_ledger, say
 from stream.config.scalars import MILLISECONDS
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
@@ -66,7 +66,7 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
             settle_ms=settle_ms,
             clock_ms=wall_clock_ms,
             agree=agree,
-            say=lambda text: click.echo(text, err=True),
+            say=say,
         )
         if growth is None or growth.until_ms is None:
             click.echo(f"{feed}: {partitions} partitions from the beginning, nothing to do")

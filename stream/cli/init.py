@@ -15,7 +15,7 @@ import click
 from accountant.errors import ConfigError
 from stream.cli.options import FORCE
 from stream.cli.prompts import answered, values_in
-from stream.cli.shared import FILE, agreed, complain, load_alarms, note
+from stream.cli.shared import FILE, agreed, complain, load_alarms, note, say
 from stream.config.lock import read_lock
 from stream.planning.checks import often_false
 from stream.planning.false_alarms import false_alarms
@@ -173,15 +173,15 @@ def _write_dry_run(file: Path, *, force: bool) -> None:
 
 def _looked(sample: Path) -> Looked:
     """Return what a sample shows, and say who is looking."""
-    click.echo(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}", err=True)
+    say(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}")
     looked = looked_at(rows_of_file(sample))
     for seen in looked.fields.values():
         kind = seen.kind.value if seen.kind else "of no type that is declared"
         more = f", {seen.form}" if seen.form else ""
         different = f", {seen.distinct} different values" if seen.distinct else ""
-        click.echo(f"  {seen.name}: {kind}{more}{different}", err=True)
+        say(f"  {seen.name}: {kind}{more}{different}")
     if looked.unreadable:
-        click.echo(f"  {looked.unreadable} of {looked.rows} rows cannot be read", err=True)
+        say(f"  {looked.unreadable} of {looked.rows} rows cannot be read")
     return looked
 
 

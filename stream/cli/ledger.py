@@ -25,6 +25,7 @@ from stream.cli.shared import (
     note,
     open_existing_ledger,
     refuse_found,
+    say,
 )
 from stream.custody.archive import archive as move_entries
 from stream.custody.archive import (
@@ -384,4 +385,4 @@ def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
 def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
     """Say which alarms of the ledger nobody decides any more."""
     for alarm in orphans(alarms, status):
-        click.echo(f"warning: {orphan_warning(alarm)}", err=True)
+        say(f"warning: {orphan_warning(alarm)}")

@@ -10,7 +10,7 @@ import click
 from accountant.errors import BudgetError, ConfigError
 from stream.cli.checking import placed
 from stream.cli.options import CONFIGURATION
-from stream.cli.shared import complain, echo_lines, leave, refuse_errors
+from stream.cli.shared import complain, echo_lines, leave, refuse_errors, say
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
 from stream.planning.shown import many
@@ -72,6 +72,6 @@ def _tell_unmet(unmet: tuple[Solved, ...]) -> None:
     """Say of alarms that cannot be had what would have to change, on standard error."""
     for one in unmet:
         why = one.why or "no setting meets all of its requirements"
-        click.echo(f"{one.alarm.id}: {why}", err=True)
+        say(f"{one.alarm.id}: {why}")
         for change in one.changes:
-            click.echo(f"  it would meet them with {change.text}", err=True)
+            say(f"  it would meet them with {change.text}")

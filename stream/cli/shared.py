@@ -49,6 +49,7 @@ __all__ = [
     "refuse_errors",
     "refuse_found",
     "refuse_objected",
+    "say",
     "say_awaited",
     "say_warned",
     "say_where",
@@ -96,19 +97,24 @@ def complain(error: TocsinError, *, kind: str = "error", as_json: bool = False) 
         )
         return
     placed = place.file and kind == "error"
-    click.echo(str(error) if placed else f"{kind}: {error}", err=True)
+    say(str(error) if placed else f"{kind}: {error}")
 
 
 def say_where(error: TocsinError) -> None:
     """Name the section of the documentation about an error, on standard error."""
     typed = isinstance(error, ConfigError) and not error.file  # an argument, not a file
     if error.see and not typed:
-        click.echo(f"  see: {error.see}", err=True)
+        say(f"  see: {error.see}")
+
+
+def say(text: str) -> None:
+    """Write a line to standard error."""
+    click.echo(text, err=True)
 
 
 def note(text: str) -> None:
     """Write what somebody should know, and need do nothing about, to standard error."""
-    click.echo(f"note: {text}", err=True)
+    say(f"note: {text}")
 
 
 def agreed(question: str, *, yes: bool, default: bool = False) -> None:
@@ -124,7 +130,7 @@ def agreed(question: str, *, yes: bool, default: bool = False) -> None:
 def refuse_found(problems: Sequence[str]) -> None:
     """End the command where it found problems; they are written to standard error."""
     for problem in problems:
-        click.echo(problem, err=True)
+        say(problem)
     if problems:
         leave(BAD_INPUT)
 
@@ -197,7 +203,7 @@ def say_warned(file: str, warnings: int) -> None:
 def say_awaited(alarms: Alarms) -> None:
     """Say which Kafka is waited for: its clients try for half a minute without a word."""
     if alarms.kafka is not None:
-        click.echo(f"connecting to Kafka at {alarms.kafka.bootstrap}", err=True)
+        say(f"connecting to Kafka at {alarms.kafka.bootstrap}")
 
 
 def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:

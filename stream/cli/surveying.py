@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import click
 import numpy as np
 
 from accountant.errors import DataError
+from stream.cli.shared import say
 from stream.model.headings import group_name
 from stream.replay.faults import REMEDIES
 
@@ -34,10 +34,10 @@ def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
     """
     unfit = [found for found in surveys if found.unfit]
     for found in unfit:
-        click.echo(_read(found, examples=False), err=True)
+        say(_read(found, examples=False))
         for reason, finding in _findings(found):
             remedy = f"; {REMEDIES[reason]}" if reason in REMEDIES else ""
-            click.echo(f"  {_named(reason, finding)}, {_first(finding)}{remedy}", err=True)
+            say(f"  {_named(reason, finding)}, {_first(finding)}{remedy}")
     if unfit:
         raise DataError(
             f"feed {unfit[0].feed!r}: {unfit[0].unfit}; nothing was spent",
@@ -48,7 +48,7 @@ def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
 def say_read(surveys: Iterable[FeedSurvey]) -> None:
     """Say what was read, a line for every feed."""
     for found in surveys:
-        click.echo(_read(found), err=True)
+        say(_read(found))
 
 
 def _read(found: FeedSurvey, *, examples: bool = True) -> str:

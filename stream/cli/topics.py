@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["topics"]
-
-_PARTITIONS: Final = 4
 
 
 @click.group(cls=Suggesting)
@@ -37,19 +35,20 @@ def check(file: Path) -> None:
 @click.option(
     "--partitions",
     type=click.IntRange(1),
-    default=_PARTITIONS,
+    default=4,
     show_default=True,
     help="Partitions of new feed topics.",
 )
 def create(file: Path, partitions: int) -> None:
     """Create the topics that are missing, and check all; a topic that exists is not changed."""
-    _check(file, create_missing=True, partitions=partitions)
+    _check(file, created_with=partitions)
 
 
-def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
+def _check(file: Path, *, created_with: int = 0) -> None:
+    """Say what is wrong; feed topics that are missing are created with so many partitions."""
     alarms = load_alarms(file)
     say_awaited(alarms)
-    refuse_found(problems_of(alarms, create_missing=create_missing, partitions=partitions))
+    refuse_found(problems_of(alarms, create_missing=bool(created_with), partitions=created_with))
     click.echo("ok")
 
 

@@ -11,7 +11,7 @@ that was killed goes on where it stopped.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -217,23 +217,18 @@ class Replay:
             self._left.clear()
 
     def _lanes(self) -> Lanes:
-        last_cut_ms: defaultdict[str, int] = defaultdict(int)
-        for key in self._todo:
-            alarm = self._alarms.running[key.query]
-            cut_ms = key.end_ms + alarm.grace_ms
-            for feed in feeds_of(alarm):
-                last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
-        return Lanes(
-            {
-                feed.name: self._sources[feed.name].lanes(
+        """Begin to read every feed of which a window is left."""
+        by_feed = {}
+        for feed in self._feeds:
+            counted = {alarm.id: alarm.grace_ms for alarm in counted_on(feed, self._alarms)[0]}
+            left = [key for key in self._todo if key.query in counted]
+            if left:
+                by_feed[feed.name] = self._sources[feed.name].lanes(
                     partial(self.runtime.reader, feed, topic_id=_topic_id(feed)),
-                    {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
-                    last_cut_ms[feed.name],
+                    {alarm: self._cursors[alarm] for alarm in counted},
+                    max(key.end_ms + counted[key.query] for key in left),
                 )
-                for feed in self._feeds
-                if feed.name in last_cut_ms
-            }
-        )
+        return Lanes(by_feed)
 
 
 def windows_of(alarm: Alarm) -> Iterator[WindowKey]:
