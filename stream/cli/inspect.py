@@ -12,7 +12,6 @@ import click
 import numpy as np
 from rich.console import Console
 
-from operators.conditions.formula import atom_of
 from stream.cli.console import fitting
 from stream.cli.inputs import paths_by_feed
 from stream.cli.options import ALARMS, CONFIGURATION, JSON_LINES, LIMIT, TIME, given_files, typed_ms
@@ -172,20 +171,22 @@ def _cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
 
 def _count_rows(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -> _Rows:
     """Return what the windows of an alarm count, a line a cell."""
-    banded = any(window.references is not None for window in windows)
-    last = ["reference"] if banded else ["true where", "true"]
     rows = []
     for window in windows:
         start = clock_text(window.key.start_ms, timezone)
         start += "" if window.complete else " (incomplete)"
         for cell in _cells_of(alarm, window):
-            ends = [_tests(alarm, cell), "yes" if cell.true else ""]
+            last = "yes" if cell.true else ""
             if cell.reference is not None:
-                ends = [decimal(cell.reference * band_of(alarm).unit)]
+                last = decimal(cell.reference * band_of(alarm).unit)
             amounts = map(_amount, cell.statistics, alarm.aggregates)
-            rows.append([start, group_name(cell.group), *amounts, *ends])
+            rows.append([start, group_name(cell.group), *amounts, last])
             start = ""
-    return ["window starts", "group"], [*_headings(alarm), *last], rows
+    return (
+        ["window starts", "group"],
+        [*_headings(alarm), "true" if alarm.band is None else "reference"],
+        rows,
+    )
 
 
 def _summary_rows(alarm: Alarm, windows: Sequence[CountedWindow]) -> _Rows:
@@ -244,15 +245,6 @@ def _feed_json(found: FeedSurvey) -> dict[str, Any]:
         "dropped": {reason: asdict(diagnostic) for reason, diagnostic in found.dropped.items()},
         "passed_by": {reason: asdict(diagnostic) for reason, diagnostic in found.passed_by.items()},
     }
-
-
-def _tests(alarm: Alarm, cell: Cell) -> str:
-    """Return the tests of a condition, as numbers."""
-    told = []
-    for literal, threshold in zip(alarm.condition.formula.literals, cell.thresholds, strict=True):
-        spec = alarm.aggregates[alarm.condition.atoms[atom_of(literal)].statistic]
-        told.append(f"{alarm.condition.test(literal).comparison} {_amount(threshold, spec)}")
-    return ", ".join(dict.fromkeys(told))
 
 
 def _amount(value: int, spec: AggregateSpec) -> str:

@@ -122,7 +122,3 @@ class _Tocsin(Suggesting):
 @click.version_option(package_name="tocsin", prog_name="tocsin")
 def main() -> None:
     """Differentially private alarms over event streams, under a hard budget."""
-
-
-if __name__ == "__main__":
-    main(prog_name="tocsin")

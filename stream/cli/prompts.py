@@ -99,11 +99,14 @@ def _field(role: str, template: Answers, given: str | None, looked: Looked | Non
     name: str | None = given or (baseline if baseline in fitting else getattr(looked, role))
     if role == "unit" and not given and template.people and name == template.group_by[0]:
         name = None  # nobody watches a person
+    form = "name another field, or write the events differently"
+    if role == "time":
+        form = "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
     if name is None:
         held = ", ".join(f"{seen.name} ({_held(seen)})" for seen in fields.values())
         raise DataError(
             f"the sample has no field that could be its {role} ({wanted})",
-            hint=f"{_form(kinds)}; or write --{role} FIELD: it has {held}",
+            hint=f"{form}; or write --{role} FIELD: it has {held}",
         )
     if name not in fields:
         raise DataError(
@@ -111,7 +114,7 @@ def _field(role: str, template: Answers, given: str | None, looked: Looked | Non
         )
     if name not in fitting:
         raise DataError(
-            f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}", hint=_form(kinds)
+            f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}", hint=form
         )
     return name
 
@@ -172,10 +175,3 @@ def _stripped(texts: Sequence[str]) -> tuple[str, ...]:
 def _held(seen: Seen) -> str:
     """Return what a field holds, in words."""
     return seen.form or (seen.kind.value if seen.kind else "no type that is declared")
-
-
-def _form(kinds: tuple[FieldType, ...]) -> str:
-    """Return how events are to be written, for a role of these types."""
-    if FieldType.TIMESTAMP in kinds:
-        return "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
-    return "name another field, or write the events differently"
