@@ -171,6 +171,7 @@ def _cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
 
 def _count_rows(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -> _Rows:
     """Return what the windows of an alarm count, a line a cell."""
+    banded = any(window.references is not None for window in windows)
     rows = []
     for window in windows:
         start = clock_text(window.key.start_ms, timezone)
@@ -184,7 +185,7 @@ def _count_rows(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -
             start = ""
     return (
         ["window starts", "group"],
-        [*_headings(alarm), "true" if alarm.band is None else "reference"],
+        [*_headings(alarm), "reference" if banded else "true"],
         rows,
     )
 

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 
 from accountant.errors import ConfigError
+from operators.registry import mechanism_of
 from stream.cli.bars import bar
 from stream.cli.inputs import paths_by_feed
 from stream.cli.options import ALARMS, CONFIGURATION, FORCE, LIMIT, given_files
@@ -176,6 +177,6 @@ def _shown(alarms: Alarms, names: Sequence[str]) -> tuple[str, ...]:
 
 def _not_drawn(alarm: Alarm) -> str:
     """Return why an alarm is not drawn: it pays all the same, and its cost is known; or ""."""
-    if alarm.band is not None:
+    if mechanism_of(alarm.mechanism).bands is not None:
         return "the band of a decider has no mechanism or tolerance to try"
     return "early alarms over panes are not drawn" if alarm.panes and alarm.aim.looks > 1 else ""

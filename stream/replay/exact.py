@@ -13,11 +13,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
+from operators.registry import mechanism_of
 from stream.counting.bounding import Capped
 from stream.decisions.judge import statistics_of
 from stream.model.alarms import each_for_itself
 from stream.model.references import (
     WindowPartials,
+    band_of,
     counted_on,
     feeds_in_use,
     feeds_of,
@@ -101,7 +103,8 @@ def count_windows(
         alarm = alarms.by_name[key.query]
         counted = lanes.counted(key, feeds_of(alarm))
         partials, cells = WindowPartials.of(counted), len(alarm.counted)
-        references = None if alarm.band is None else alarm.band.references
+        banded = mechanism_of(alarm.mechanism).bands is not None
+        references = band_of(alarm).references if banded else None
         if alarm.reference is not None:
             rows = len(alarm.reference.aggregates)
             references = references_of(alarm, statistics_of(partials.reference, rows, cells))
