@@ -49,24 +49,23 @@ def answered(
     unused = frozenset() if template.people else _OF_PEOPLE
     said = {name: each for name, each in given.items() if each is not None and name not in unused}
     listed, names = said.pop("values"), said.pop("group_by", "").split(",")
-    base = replace(template, **said)
-    if "baseline" not in said:
-        base = replace(base, baseline=template.baseline * base.threshold // template.threshold)
-    # No day lies within the hours that a template's shorter windows run in.
-    whole_days = "active" not in said and base.window.endswith(_DAYS)
+    roles = ["time", "unit", *(["amount"] if template.measured is Measured.AMOUNT else [])]
     base = replace(
-        base,
-        active="" if whole_days or base.active == _ALWAYS else base.active,
-        time=_field("time", template, given["time"], looked),
-        unit=_field("unit", template, given["unit"], looked),
+        template,
+        **said | {role: _field(role, template, given[role], looked) for role in roles},
         group_by=tuple(_field("group_by", template, name.strip(), looked) for name in names),
     )
-    if base.measured is Measured.AMOUNT:
-        base = replace(base, amount=_field("amount", template, given["amount"], looked))
+    baseline, active = base.baseline, base.active
+    if "baseline" not in said:
+        baseline = template.baseline * base.threshold // template.threshold
+    if active == _ALWAYS or ("active" not in said and base.window.endswith(_DAYS)):
+        active = ""  # no day lies within the hours that a template's shorter windows run in
     seen = {} if looked is None else looked.fields
     numbered = {name for name, each in seen.items() if each.kind is FieldType.INTEGER}
     return replace(
         base,
+        baseline=baseline,
+        active=active,
         numbered=base.unit in numbered,
         numbered_groups=tuple(name for name in base.group_by if name in numbered),
         values=tuple(
