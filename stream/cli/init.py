@@ -15,7 +15,7 @@ import click
 from accountant.errors import ConfigError
 from stream.cli.options import FORCE
 from stream.cli.prompts import answered, values_in
-from stream.cli.shared import FILE, agreed, complain, load_alarms, note, say
+from stream.cli.shared import FILE, agreed, complain, echo_lines, load_alarms, note, say
 from stream.config.lock import read_lock
 from stream.planning.checks import often_false
 from stream.planning.false_alarms import false_alarms
@@ -145,9 +145,8 @@ def init(
         if left := [name for name in looked.fields if name not in feed.fields]:
             note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
     agreed(f"write this to {directory}?", yes=yes, default=True)
-    for path, (text, _) in files.items():
+    for path, (text, what) in files.items():
         _write(path, text)
-    for path, (_, what) in files.items():
         click.echo(f"  {path}: {what}")
     if (directory / ".tocsin").exists():
         note(
@@ -155,11 +154,15 @@ def init(
             " changed alarm: remove it if it was a trial"
         )
     file = directory / CONFIGURATION
-    click.echo("Next:")
-    click.echo(f"  tocsin check {file}")
-    click.echo(f"  tocsin plan {file}")
-    click.echo(f"  tocsin run {file} --replay {directory / SAMPLE}")
-    click.echo(f"  tocsin init --from {file}")
+    echo_lines(
+        [
+            "Next:",
+            f"  tocsin check {file}",
+            f"  tocsin plan {file}",
+            f"  tocsin run {file} --replay {directory / SAMPLE}",
+            f"  tocsin init --from {file}",
+        ]
+    )
 
 
 def _write_dry_run(file: Path, *, force: bool) -> None:
