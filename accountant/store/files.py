@@ -59,6 +59,8 @@ def locked(descriptor: int) -> Iterator[bool]:
 def written_whole(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     """Open a new file that only its owner may read; it gets its name once all of it is on the disk.
 
+    The name outlives a power cut once its directory is synced.
+
     Args:
         path: of the file; a symbolic link is replaced, never followed.
         force: replace a file that exists.
@@ -80,4 +82,3 @@ def written_whole(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
             os.link(part, path)  # unlike a rename, this never replaces a file
     finally:
         part.unlink(missing_ok=True)
-    sync_directory(path.parent)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import FeedClaimedError, LedgerCorruptError
-from accountant.store.files import written_whole
+from accountant.store.files import sync_directory, written_whole
 from stream.model.references import public_feeds
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class FileClaims:
                 place.parent.mkdir(mode=0o700, exist_ok=True)
                 with suppress(FileExistsError), written_whole(place, force=force) as file:
                     file.write(json.dumps(asdict(self._mine)).encode())
+                sync_directory(place.parent)
             except OSError:
                 unkept.append(path)
         return unkept
