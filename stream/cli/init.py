@@ -15,7 +15,7 @@ import click
 from accountant.errors import ConfigError
 from stream.cli.options import FORCE
 from stream.cli.prompts import answered, values_in
-from stream.cli.shared import FILE, agreed, complain, echo_lines, load_alarms, note, say
+from stream.cli.shared import FILE, agreed, complain, echo_lines, load_alarms, note, say, write_text
 from stream.config.lock import read_lock
 from stream.planning.checks import often_false
 from stream.planning.false_alarms import false_alarms
@@ -146,7 +146,7 @@ def init(
             note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
     agreed(f"write this to {directory}?", yes=yes, default=True)
     for path, (text, what) in files.items():
-        _write(path, text)
+        write_text(path, text)
         click.echo(f"  {path}: {what}")
     if (directory / ".tocsin").exists():
         note(
@@ -170,7 +170,7 @@ def _write_dry_run(file: Path, *, force: bool) -> None:
     load_alarms(file, quiet=True)
     path = file.with_name(DRY_RUN)
     _refuse_to_replace([path], force=force)
-    _write(path, dry_run(file, read_lock(file)))
+    write_text(path, dry_run(file, read_lock(file)))
     click.echo(f"{path}: the same alarms, to try them on Kafka; see its first lines")
 
 
@@ -218,16 +218,6 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
             raise ConfigError(
                 f"{path} exists", hint="write another directory, or add --force to replace it"
             )
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written: {error.strerror}", hint="write another directory"
-        ) from error
 
 
 def _tell_alarm(filled: FilledTemplate) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
-from accountant.errors import BudgetError, ConfigError
+from accountant.errors import BudgetError
 from stream.cli.checking import placed
 from stream.cli.options import CONFIGURATION
-from stream.cli.shared import complain, echo_lines, leave, refuse_errors, say
+from stream.cli.shared import complain, echo_lines, leave, refuse_errors, say, write_text
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
 from stream.planning.shown import many
@@ -46,26 +45,12 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool) -> None:
     if not found.after.entries and not found.before.entries:
         click.echo(f"{file} leaves nothing open")
         return
-    _write(found.after.path, found.after.text)
+    write_text(found.after.path, found.after.text)
     echo_lines(changes(found.before, found.after))
     if report.alarms is not None:
         for warning in placed(report, often_false(as_solved(report.alarms, found.solved))):
             complain(warning, kind="warning")
     click.echo(f"{found.after.path}: {many(len(found.after.entries), 'alarm')}")
-
-
-def _write(target: Path, text: str) -> None:
-    """Write a lock, whole or not at all.
-
-    Raises:
-        ConfigError: it cannot be written.
-    """
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
 
 
 def _tell_unmet(unmet: tuple[Solved, ...]) -> None:

@@ -53,6 +53,7 @@ __all__ = [
     "say_awaited",
     "say_warned",
     "say_where",
+    "write_text",
 ]
 
 BAD_INPUT = 2
@@ -250,3 +251,21 @@ def open_existing_ledger(alarms: Alarms) -> Ledger:
     from stream.build import open_ledger  # noqa: PLC0415  # most commands need no database
 
     return open_ledger(alarms)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that others may read, whole or not at all; its folder is made.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="check permissions and free disk space",
+        ) from error
