@@ -77,6 +77,7 @@ _PRIVATE = (
 def inspect(
     file: Path,
     replayed: tuple[str, ...],
+    more: tuple[str, ...],
     names: tuple[str, ...],
     *,
     since: str | None,
@@ -99,7 +100,7 @@ def inspect(
     )
     alarms = spanning(alarms, since_ms, until_ms)
     note(_PRIVATE)
-    files = paths_by_feed(alarms, replayed)
+    files = paths_by_feed(alarms, (*replayed, *more))
     read = survey(alarms, files)
     counted = count_windows(alarms, files, limit=limit)
     if as_json:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from click.decorators import FC
+
 __all__ = [
     "ALARMS",
     "CONFIGURATION",
@@ -73,32 +75,18 @@ def configured(command: Callable[..., None]) -> Callable[..., None]:
     return read
 
 
-def given_files(
-    text: str, *, required: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the decorator for files of events, ``--replay A B``: all of them as ``replayed``."""
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        @click.option(
-            "--replay",
-            "replayed",
-            multiple=True,
-            required=required,
-            metavar="[FEED=]PATH...",
-            help=text,
-        )
-        @click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
-        @wraps(command)
-        def read(*, replayed: tuple[str, ...], more: tuple[str, ...], **named: Any) -> None:
-            if more and not replayed:
-                raise click.UsageError(
-                    "write --replay before the files: tocsin run FILE --replay PATH"
-                )
-            command(replayed=(*replayed, *more), **named)
-
-        return read
-
-    return add
+def given_files(text: str, *, required: bool = False) -> Callable[[FC], FC]:
+    """Return the decorator for files of events: ``--replay A B``, as ``replayed`` and ``more``."""
+    replayed = click.option(
+        "--replay",
+        "replayed",
+        multiple=True,
+        required=required,
+        metavar="[FEED=]PATH...",
+        help=text,
+    )
+    more = click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+    return lambda command: replayed(more(command))
 
 
 def typed_ms(

@@ -86,6 +86,7 @@ _UNCLAIMED = (
 def run(
     file: Path,
     replayed: tuple[str, ...],
+    more: tuple[str, ...],
     *,
     as_json: bool,
     custodian_report: Path | None,
@@ -94,6 +95,8 @@ def run(
     log_format: str | None,
 ) -> None:
     """Run an alarm worker on Kafka, or replay files."""
+    if more and not replayed:
+        raise click.UsageError("write --replay before the files: tocsin run FILE --replay PATH")
     alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
@@ -107,7 +110,7 @@ def run(
     if replayed:
         if log_format:
             raise click.UsageError("--log-format has no effect with --replay; remove it")
-        files = paths_by_feed(alarms, replayed)
+        files = paths_by_feed(alarms, (*replayed, *more))
         read = survey(alarms, files)
         if not accept_drops:
             refuse_unusable(read)

@@ -104,6 +104,7 @@ def _positive(text: str, below: float = inf) -> Fraction | None:
 def simulate(
     file: Path,
     replayed: tuple[str, ...],
+    more: tuple[str, ...],
     names: tuple[str, ...],
     *,
     json_file: Path | None,
@@ -132,7 +133,7 @@ def simulate(
     played = {name: q for name, q in alarms.by_name.items() if scope_of(q, alarms) in scopes}
     drawn = {name: alarm for name, alarm in played.items() if not _not_drawn(alarm)}
     counting = replace(alarms, by_name=drawn)
-    files = paths_by_feed(counting, replayed)
+    files = paths_by_feed(counting, (*replayed, *more))
     with bar("counting") as counted_windows:
         counted = count_history(counting, files, limit=limit, on_windows=counted_windows)
     playing = replace(alarms, by_name=played)
