@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-__all__ = ["locked", "open_private", "sync_directory"]
+__all__ = ["locked", "open_private", "sync_directory", "written_whole"]
 
 
 def open_private(path: str | Path, flags: int = os.O_CREAT | os.O_RDWR) -> int:
@@ -52,3 +53,32 @@ def locked(descriptor: int) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def written_whole(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
+    """Open a new file that only its owner may read; it gets its name once all of it is on the disk.
+
+    The name outlives a power cut once its directory is synced.
+
+    Args:
+        path: of the file; a symbolic link is replaced, never followed.
+        force: replace a file that exists.
+
+    Raises:
+        FileExistsError: it exists, also where another process was faster.
+        OSError: it cannot be written; nothing has changed.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        if force:
+            part.replace(path)
+        else:
+            os.link(part, path)  # unlike a rename, this never replaces a file
+    finally:
+        part.unlink(missing_ok=True)

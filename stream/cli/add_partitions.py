@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.build import open_ledger, wall_clock_ms
-from stream.cli.options import YES
-from stream.cli.shared import FILE, agreed, load_alarms, note, require_ledger_file
+from stream.build import wall_clock_ms
+from stream.cli.options import CONFIGURATION, YES
+from stream.cli.shared import agreed, echo_lines, load_alarms, note, open_existing_ledger, say
+from stream.config.scalars import MILLISECONDS
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_partitions"]
 
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
-
 
 @click.command("add-partitions")
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.argument("feed")
 @click.option(
     "--partitions",
@@ -52,8 +51,7 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
     """
     alarms = load_alarms(file, quiet=True)
     settle_ms = _duration(settle)
-    require_ledger_file(alarms)
-    with open_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
 
         def agree(planned: Growth) -> None:
             for line in _costs(alarms, opened, planned):
@@ -68,7 +66,7 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
             settle_ms=settle_ms,
             clock_ms=wall_clock_ms,
             agree=agree,
-            say=lambda text: click.echo(text, err=True),
+            say=say,
         )
         if growth is None or growth.until_ms is None:
             click.echo(f"{feed}: {partitions} partitions from the beginning, nothing to do")
@@ -78,8 +76,7 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
             f"{feed}: {growth.before} -> {growth.partitions} partitions;"
             f" all events are routed over them from {moment} on"
         )
-        for line in _costs(alarms, opened, growth):
-            click.echo(line)
+        echo_lines(_costs(alarms, opened, growth))
 
 
 def _costs(alarms: Alarms, opened: Ledger, growth: Growth) -> Iterator[str]:
@@ -95,4 +92,4 @@ def _duration(text: str) -> int:
         raise click.BadParameter(
             f"{text!r} is not a duration: write 90s, 10m or 1h", param_hint="--settle"
         )
-    return int(found[1]) * _UNITS_MS[found[2]]
+    return int(found[1]) * MILLISECONDS[found[2]]

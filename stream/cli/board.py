@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import FILE, log_of
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import log_of
 from stream.config.notify.reading import read_board
 from stream.kafka.board.board import show
 
@@ -18,7 +19,7 @@ __all__ = ["board"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 def board(file: Path) -> None:
     """Show analysts what fires, on a web page, until stopped.
 

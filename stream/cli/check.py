@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.checking import FILES, examined, worst
+from stream.cli.checking import FILES, examined
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import echo_json, leave
+from stream.cli.shared import echo_json, leave_as_worst
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,17 +17,17 @@ __all__ = ["check"]
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@FILES
 @JSON_LINES
 def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Validate a configuration: every error with its line and what to write instead."""
-    found = []
+    codes = []
     for path in files:
-        one = examined(path, locked=True)
-        found.append(one)
-        one.say(warnings=True, as_json=as_json)
+        found = examined(path, locked=True)
+        codes.append(found.exit_code)
+        found.say(warnings=True, as_json=as_json)
         if as_json:
-            echo_json(one.verdict())
-        elif not one.exit_code:
+            echo_json(found.verdict())
+        elif not found.exit_code:
             click.echo("ok" if len(files) == 1 else f"{path}: ok")
-    leave(worst(found))
+    leave_as_worst(codes)

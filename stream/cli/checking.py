@@ -1,39 +1,36 @@
-"""What ``check`` and ``plan`` share: several files, standard input, findings and verdicts."""
+"""What ``check``, ``plan``, ``lock`` and ``test`` share: standard input, diagnostics, a verdict."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import (
-    BAD_INPUT,
-    complain,
-    diagnostic_json,
-    echo_json,
-    say_warned,
-    say_where,
-)
+from stream.cli.shared import BAD_INPUT, complain, say_warned, say_where
 from stream.config.loading import examine
 from stream.planning.checks import objections, often_false
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping, Sequence
 
     from stream.config.loading import Report
+    from stream.model.alarms import Alarms
     from stream.planning.checks import Objection
 
-__all__ = ["FILES", "Examined", "examined", "placed", "worst"]
+__all__ = ["FILES", "Examined", "examined", "placed", "standard_input"]
 
-FILES: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
-"""Type of the FILE arguments: ``-`` is standard input, and relative paths in it start here."""
-
-_STANDARD: Final = "-"
-_DOES_NOT_FIT: Final = BudgetError.exit_code
+FILES: Final = click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+)
+"""Files to look at: ``-`` is standard input, and relative paths in it start here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,65 +39,59 @@ class Examined:
 
     Args:
         file: as the user named it.
-        report: what checking found.
-        objected: why it is not to be run as it is, at its places in the file; by kind.
+        alarms: the configuration; ``None`` where it has an error.
+        objected: why it is not to be run as it is.
+        diagnostics: all that is found, at its place in the file, by level: ``warning``, ``note``
+            and ``error``, the objections last.
     """
 
     file: str
-    report: Report
-    objected: tuple[tuple[Objection, ConfigError], ...]
+    alarms: Alarms | None
+    objected: Sequence[Objection]
+    diagnostics: Mapping[str, Sequence[ConfigError]]
+
+    @property
+    def errors(self) -> int:
+        """For how many errors it cannot be used; objections are not among them."""
+        return len(self.diagnostics["error"]) - len(self.objected)
 
     @property
     def exit_code(self) -> int:
         """0, 2 where it cannot be used, or 3 where it is not to be run as it is."""
-        if self.report.alarms is None or self.report.errors:
+        if self.errors:
             return BAD_INPUT
-        return _DOES_NOT_FIT if self.objected else 0
+        return BudgetError.exit_code if self.objected else 0
 
     def say(self, *, warnings: bool = False, as_json: bool = False) -> None:
-        """Write every finding: as sentences on standard error, or as lines on standard output.
+        """Write every diagnostic, as :func:`complain` does.
 
         Args:
             warnings: each of them; else how many there are.
-            as_json: as lines.
+            as_json: as there; the section of the documentation is left out.
         """
-        for level, error in self._diagnostics():
-            if as_json:
-                echo_json(diagnostic_json(error, level))
-            elif warnings or level != "warning":
-                complain(error, kind=level)
-        if not (warnings or as_json):
-            say_warned(self.file, len(self.report.warnings))
+        for level, errors in self.diagnostics.items():
+            for error in errors if warnings or level != "warning" else ():
+                complain(error, kind=level, as_json=as_json)
+        if not warnings:
+            say_warned(self.file, len(self.diagnostics["warning"]))
         if self.exit_code and not as_json:
-            bad = self.exit_code == BAD_INPUT
-            say_where(ConfigError("", file=self.file) if bad else BudgetError(""))
+            say_where(ConfigError("", file=self.file) if self.errors else BudgetError(""))
 
     def verdict(self) -> dict[str, object]:
         """Return one object about the whole file."""
-        words = {0: "ok", BAD_INPUT: "bad", _DOES_NOT_FIT: "refused"}
+        words = {0: "ok", BAD_INPUT: "bad", BudgetError.exit_code: "refused"}
         return {
             "record": "verdict",
             "file": self.file,
             "verdict": words[self.exit_code],
             "exit_code": self.exit_code,
-            "errors": len(self.report.errors),
-            "warnings": len(self.report.warnings),
+            "errors": self.errors,
+            "warnings": len(self.diagnostics["warning"]),
             "refused": [
                 {"alarm": one.alarm, "kind": one.kind.value, "message": one.message}
-                for one, _ in self.objected
+                for one in self.objected
             ],
         }
-
-    def _diagnostics(self) -> Iterator[tuple[str, ConfigError]]:
-        report = self.report
-        for level, errors in (
-            ("warning", report.warnings),
-            ("note", (*report.notes, *report.open)),
-            ("error", report.errors),
-            ("error", tuple(error for _, error in self.objected)),
-        ):
-            for error in errors:
-                yield level, error
 
 
 def examined(path: Path, *, locked: bool = False) -> Examined:
@@ -110,15 +101,21 @@ def examined(path: Path, *, locked: bool = False) -> Examined:
         path: of the file.
         locked: whether it is an error that the file leaves something to a lock that does not say.
     """
-    given = click.get_binary_stream("stdin").read() if str(path) == _STANDARD else None
-    report = examine(path, environ=os.environ, given=given)
-    if locked and report.open:
-        report = replace(report, errors=(*report.errors, *report.open), open=())
-    objected = () if report.alarms is None else objections(report.alarms)
-    if report.alarms is not None:
-        warned = placed(report, often_false(report.alarms))
-        report = replace(report, warnings=(*report.warnings, *warned))
-    return Examined(str(path), report, tuple(zip(objected, placed(report, objected), strict=True)))
+    report = examine(path, environ=os.environ, given=standard_input(path))
+    alarms = report.alarms
+    objected = () if alarms is None else objections(alarms)
+    warned = () if alarms is None else often_false(alarms)
+    errors, notes = report.errors, report.notes
+    if locked:
+        errors += report.open
+    else:
+        notes += report.open
+    diagnostics = {
+        "warning": [*report.warnings, *placed(report, warned)],
+        "note": notes,
+        "error": [*errors, *placed(report, objected)],
+    }
+    return Examined(str(path), alarms, objected, diagnostics)
 
 
 def placed(report: Report, objected: Iterable[Objection]) -> list[ConfigError]:
@@ -133,7 +130,6 @@ def placed(report: Report, objected: Iterable[Objection]) -> list[ConfigError]:
     ]
 
 
-def worst(files: list[Examined]) -> int:
-    """Return the exit code of several files: a bad one says more than one that does not fit."""
-    codes = {one.exit_code for one in files}
-    return next((code for code in (BAD_INPUT, _DOES_NOT_FIT) if code in codes), 0)
+def standard_input(path: Path) -> bytes | None:
+    """Return what standard input holds where it is meant; ``None`` for a file."""
+    return click.get_binary_stream("stdin").read() if str(path) == "-" else None

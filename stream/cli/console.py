@@ -15,6 +15,7 @@ from rich.text import Text
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.model.headings import group_name
 from stream.model.losses import equivalent_text, loss_name, rounded_loss, wall_text
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
@@ -49,7 +50,9 @@ def alarms_table(alarms: Iterable[AlarmRecord], timezone: str, width: int) -> Ta
     shown = max(1, min(_LATEST, width // _INSTANT - 3))
     firing: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for alarm in alarms:
-        firing[alarm.alarm, _group(alarm)].append(_starts(alarm, timezone))
+        level = f" ({alarm.severity})" if alarm.severity else ""
+        start = clock_text(from_iso_utc(alarm.window_start), timezone)
+        firing[alarm.alarm, group_name(alarm.group) + level].append(start)
     order = sorted(firing.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
     rows = [(*name, str(len(starts)), "  ".join(starts[-shown:])) for name, starts in order]
     latest = f"latest windows (start, {timezone})"
@@ -83,16 +86,22 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     ]
     headings = ("alarm", "budget", f"next window ({timezone})", "decided", "denied", "unpublished")
     shown: list[RenderableType] = [fitting(f"ledger {status.ledger_id}", headings, (), rows)]
-    for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
-        waiting = f"{scope.reservations} reserved, {scope.pending} pending"
-        shown += [bar, Text(f"  {waiting}")]
+    for scope in status.scopes.values():
+        shown.append(_bar(scope))
+        shown.append(Text(f"  {scope.reservations} reserved, {scope.pending} pending"))
     shown.append(Text(f"checkpoint {status.checkpoint}", no_wrap=True, overflow="ignore"))
     return shown
 
 
 def losses_table(alarm: Alarm, losses: Losses, budget: Budget, timezone: str) -> Table:
     """Return an alarm's groups of highest realised loss; private, unlike all else here."""
-    title = f"{alarm.id}: {_when(losses.since_ms, budget.unit, timezone)}"
+    of = "one person in the budget period from"
+    if budget.unit is PrivacyUnit.EVENT:
+        of = "events of"
+    when = "nothing to add up"
+    if losses.since_ms is not None:
+        when = f"{of} {moment_text(losses.since_ms, timezone)}"
+    title = f"{alarm.id}: {when}"
     epsilon = loss_name(budget.gaussian)
     if budget.gaussian is not None:
         title += f", under {wall_text(budget.gaussian, budget.wall_units)}"
@@ -103,7 +112,7 @@ def losses_table(alarm: Alarm, losses: Losses, budget: Budget, timezone: str) ->
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     rows = [
         (
-            ", ".join(alarm.domain.group(index).values()) or "(all)",
+            group_name(alarm.domain.group(index)),
             rounded_loss(budget.gaussian, units),
         )
         for index, units in dearest[:_DEAREST]
@@ -135,22 +144,6 @@ def _bar(scope: ScopeStatus) -> Text:
         ("░" * (_BAR_CELLS - full), "dim"),
         f"  {spent} of {wall} ({round(100 * share)}%), maximum per {whose}",
     )
-
-
-def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:
-    if since_ms is None:
-        return "nothing to add up"
-    of = "events of" if unit is PrivacyUnit.EVENT else "one person in the budget period from"
-    return f"{of} {moment_text(since_ms, timezone)}"
-
-
-def _group(alarm: AlarmRecord) -> str:
-    level = f" ({alarm.severity})" if alarm.severity else ""
-    return (", ".join(alarm.group.values()) or "(all)") + level
-
-
-def _starts(alarm: AlarmRecord, timezone: str) -> str:
-    return clock_text(from_iso_utc(alarm.window_start), timezone)
 
 
 def fitting(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.bars import bar
+from stream.cli.options import CONFIGURATION, FORCE
 from stream.cli.shared import FILE, load_alarms
 from stream.kafka.export import export as write_export
 from stream.simulation.outputs import check_output, private_file
@@ -18,10 +19,10 @@ __all__ = ["export"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.argument("feed")
 @click.argument("path", type=FILE)
-@click.option("--force", is_flag=True, help="Replace PATH where it exists.")
+@FORCE
 def export(file: Path, feed: str, path: Path, *, force: bool) -> None:
     """Write a feed's topic to a Parquet file of events, for replays and simulations.
 

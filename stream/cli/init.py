@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError
-from stream.cli.prompts import answered, values_path
-from stream.cli.shared import FILE, agreed, complain, load_alarms, note
+from stream.cli.options import FORCE
+from stream.cli.prompts import answered, values_in
+from stream.cli.shared import FILE, agreed, complain, echo_lines, load_alarms, note, say, write_text
 from stream.config.lock import read_lock
 from stream.planning.checks import often_false
 from stream.planning.false_alarms import false_alarms
@@ -35,7 +36,7 @@ from stream.planning.templates.texts import (
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from click.decorators import FC
 
@@ -113,13 +114,14 @@ def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[
     }
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether to write it.")
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@FORCE
 def init(
     directory: Path,
     existing: Path | None,
     template: str,
     sample: Path | None,
     *,
+    domain_from_sample: bool,
     yes: bool,
     force: bool,
     **given: Any,
@@ -132,80 +134,90 @@ def init(
     if existing is not None:
         _write_dry_run(existing, force=force)
         return
-    _refuse_to_replace(directory, (CONFIGURATION, LOCK, SAMPLE, CASES), force=force)
     looked = None if sample is None else _looked(sample)
-    filled = fill(answered(TEMPLATES[template], given, looked))
+    filled = fill(answered(TEMPLATES[template], given, looked, from_sample=domain_from_sample))
     events = made_up(filled)
-    texts = _texts(filled, events)
-    for field in filled.answers.group_by:
-        name, own = filled.answers.values_file(field), values_path(field, given)
-        if own is not None and own.resolve() == (directory / name).resolve():
-            del texts[name]
-    _refuse_to_replace(directory, texts, force=force)
+    files = _files(directory, filled, events)
+    _refuse_to_replace(files, force=force)
     _tell_alarm(filled)
     if looked is not None:
         (feed,) = filled.alarms.feeds.values()
         if left := [name for name in looked.fields if name not in feed.fields]:
             note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
     agreed(f"write this to {directory}?", yes=yes, default=True)
-    _write(directory, texts)
-    _tell_files(directory, filled, events)
+    for path, (text, what) in files.items():
+        write_text(path, text)
+        click.echo(f"  {path}: {what}")
+    if (directory / ".tocsin").exists():
+        note(
+            f"{directory / '.tocsin'} holds the ledger of an earlier file, which refuses a"
+            " changed alarm: remove it if it was a trial"
+        )
+    file = directory / CONFIGURATION
+    echo_lines(
+        [
+            "Next:",
+            f"  tocsin check {file}",
+            f"  tocsin plan {file}",
+            f"  tocsin run {file} --replay {directory / SAMPLE}",
+            f"  tocsin init --from {file}",
+        ]
+    )
 
 
 def _write_dry_run(file: Path, *, force: bool) -> None:
     """Write the dry run of a configuration beside it: relative paths in it stay what they are."""
     load_alarms(file, quiet=True)
-    _refuse_to_replace(file.parent, (DRY_RUN,), force=force)
-    _write(file.parent, {DRY_RUN: dry_run(file, read_lock(file))})
-    click.echo(
-        f"{file.parent / DRY_RUN}: the same alarms, to try them on Kafka; see its first lines"
-    )
+    path = file.with_name(DRY_RUN)
+    _refuse_to_replace([path], force=force)
+    write_text(path, dry_run(file, read_lock(file)))
+    click.echo(f"{path}: the same alarms, to try them on Kafka; see its first lines")
 
 
 def _looked(sample: Path) -> Looked:
     """Return what a sample shows, and say who is looking."""
-    click.echo(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}", err=True)
+    say(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}")
     looked = looked_at(rows_of_file(sample))
     for seen in looked.fields.values():
         kind = seen.kind.value if seen.kind else "of no type that is declared"
         more = f", {seen.form}" if seen.form else ""
         different = f", {seen.distinct} different values" if seen.distinct else ""
-        click.echo(f"  {seen.name}: {kind}{more}{different}", err=True)
+        say(f"  {seen.name}: {kind}{more}{different}")
     if looked.unreadable:
-        click.echo(f"  {looked.unreadable} of {looked.rows} rows cannot be read", err=True)
+        say(f"  {looked.unreadable} of {looked.rows} rows cannot be read")
     return looked
 
 
-def _texts(filled: FilledTemplate, events: MadeUp) -> dict[str, str]:
-    """Return what is written, by the name of its file."""
+def _files(directory: Path, filled: FilledTemplate, events: MadeUp) -> dict[Path, tuple[str, str]]:
+    """Return the text of every file that is to be written, and what it is.
+
+    A list of values is left alone where it has just these.
+    """
     answers = filled.answers
-    return {
-        CONFIGURATION: filled.text,
-        LOCK: filled.lock,
-        **{answers.values_file(name): values_text(answers, name) for name in answers.group_by},
-        SAMPLE: "".join(f"{line}\n" for line in events.lines),
-        CASES: cases_text(filled, events),
+    due = moment_text(events.since_ms, answers.timezone)
+    files = {
+        CONFIGURATION: (filled.text, "the requirements of the alarm, with comments"),
+        LOCK: (filled.lock, "its resolved settings: commit it with the file"),
     }
+    for name, values in zip(answers.group_by, answers.values, strict=True):
+        path = directory / answers.values_file(name)
+        if not path.is_file() or values_in(path) != values:
+            what = f"the values of {name}, {len(values)} in all"
+            files[path.name] = (values_text(answers, name), what)
+    files[SAMPLE] = (
+        "".join(f"{line}\n" for line in events.lines),
+        f"made-up events; {', '.join(events.group)} has {events.figure:,} from {due} on",
+    )
+    files[CASES] = (cases_text(filled, events), "tests of the alarm, for `tocsin test`")
+    return {directory / name: file for name, file in files.items()}
 
 
-def _refuse_to_replace(directory: Path, names: Any, *, force: bool) -> None:
-    for name in names:
-        if (directory / name).exists() and not force:
+def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
+    for path in paths:
+        if path.exists() and not force:
             raise ConfigError(
-                f"{directory / name} exists",
-                hint="write another directory, or add --force to replace it",
+                f"{path} exists", hint="write another directory, or add --force to replace it"
             )
-
-
-def _write(directory: Path, texts: Mapping[str, str]) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (directory / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            f"{directory} cannot be written to: {error.strerror}", hint="write another directory"
-        ) from error
 
 
 def _tell_alarm(filled: FilledTemplate) -> None:
@@ -239,32 +251,3 @@ def _tell_alarm(filled: FilledTemplate) -> None:
             f"One event moves the odds of what is published by exp({answers.epsilon}) at most. Who"
             " makes many events is protected less: people are, where events carry their ids."
         )
-
-
-def _tell_files(directory: Path, filled: FilledTemplate, events: MadeUp) -> None:
-    """Say what was written, and how to go on."""
-    answers = filled.answers
-    file, sample = directory / CONFIGURATION, directory / SAMPLE
-    due = moment_text(events.since_ms, answers.timezone)
-    written = {
-        CONFIGURATION: "the requirements of the alarm, with comments",
-        LOCK: "its resolved settings: commit it with the file",
-        **{
-            answers.values_file(name): f"the values of {name}, {len(values)} in all"
-            for name, values in zip(answers.group_by, answers.values, strict=True)
-        },
-        SAMPLE: f"made-up events; {', '.join(events.group)} has {events.figure:,} from {due} on",
-        CASES: "tests of the alarm, for `tocsin test`",
-    }
-    for name, what in written.items():
-        click.echo(f"  {directory / name}: {what}")
-    if (directory / ".tocsin").exists():
-        note(
-            f"{directory / '.tocsin'} holds the ledger of an earlier file, which refuses a"
-            " changed alarm: remove it if it was a trial"
-        )
-    click.echo("Next:")
-    click.echo(f"  tocsin check {file}")
-    click.echo(f"  tocsin plan {file}")
-    click.echo(f"  tocsin run {file} --replay {sample}")
-    click.echo(f"  tocsin init --from {file}")

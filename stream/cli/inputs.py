@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError, DataError
 from stream.config.scalars import closest
 from stream.events.formats import SUFFIXES
+from stream.model.references import feeds_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["refuse_strange", "refuse_twice", "unknown_feed"]
+    from stream.model.alarms import Alarms
+
+__all__ = ["paths_by_feed", "refuse_unreadable"]
 
 _FIRST_BYTES: Final = 4_096
 _MAGIC: Final = (
@@ -35,26 +39,49 @@ _MAGIC: Final = (
 _LINES: Final = "write one JSON object a line: jq -c '.[]' FILE > FILE.jsonl"
 
 
-def unknown_feed(text: str, feeds: Iterable[str]) -> ConfigError | None:
-    """Return what is wrong with ``FEED=PATH`` where FEED is none and PATH is a file."""
-    name, separator, path = text.partition("=")
-    if not separator or not os.path.isfile(path):  # noqa: PTH113  # a Path raises on a long name
-        return None
-    return ConfigError(f"there is no feed {name!r}", hint=closest(name, feeds))
-
-
-def refuse_twice(paths: Mapping[str, Iterable[Path]]) -> None:
-    """Refuse a file that is given twice: each of its events would count twice.
+def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]:
+    """Return the files of each feed from ``PATH`` and ``FEED=PATH``.
 
     Raises:
-        ConfigError: naming it.
+        ConfigError: a path names no feed where there are several, or no file; or one twice.
+        DataError: a file cannot hold events at all.
+    """
+    feeds = [feed.name for feed in feeds_in_use(alarms)] or list(alarms.feeds)
+    found: dict[str, list[Path]] = {}
+    for text in given:
+        name, separator, path = text.partition("=")
+        if not separator or name not in alarms.feeds:
+            if separator and os.path.isfile(path):  # noqa: PTH113  # a Path raises on a long name
+                raise ConfigError(f"there is no feed {name!r}", hint=closest(name, feeds))
+            if len(feeds) > 1:
+                raise ConfigError(
+                    f"{text!r} does not name its feed",
+                    hint=f"write FEED=PATH with one of: {', '.join(feeds)}",
+                )
+            name, path = feeds[0], text
+        if not path:
+            raise ConfigError(f"{text!r} has no file", hint=f"write {name}=PATH")
+        found.setdefault(name, []).append(Path(path))
+    refuse_unreadable(found)
+    return found
+
+
+def refuse_unreadable(paths: Mapping[str, Iterable[Path]]) -> None:
+    """Refuse what cannot be read as events at all, and a file that a feed is given twice.
+
+    Args:
+        paths: by feed.
+
+    Raises:
+        ConfigError: it is no file that can be opened, or each of its events would count twice.
+        DataError: its name or its first bytes say that it is something else.
     """
     for given in paths.values():
         seen: dict[tuple[int, int], Path] = {}
         for path in given:
-            facts = path.stat()
-            same = seen.get((facts.st_dev, facts.st_ino))
-            if same is not None:
+            facts = _facts(path)
+            _refuse_strange(path)
+            if same := seen.get((facts.st_dev, facts.st_ino)):
                 raise ConfigError(
                     f"{path} is given twice" + ("" if same == path else f", first as {same}"),
                     hint="write it once, or every event counts twice",
@@ -62,39 +89,33 @@ def refuse_twice(paths: Mapping[str, Iterable[Path]]) -> None:
             seen[facts.st_dev, facts.st_ino] = path
 
 
-def refuse_strange(path: Path) -> None:
-    """Refuse what cannot be read as events at all.
-
-    Raises:
-        ConfigError: it is no file that can be opened.
-        DataError: its name or its first bytes say that it is something else.
-    """
+def _facts(path: Path) -> os.stat_result:
+    """Return what is known of a regular file."""
     try:
-        mode = path.stat().st_mode
+        facts = path.stat()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         missing = isinstance(error, FileNotFoundError)
         text = f"{path}: {'no such file' if missing else reason}"
         raise ConfigError(text, hint="check the path") from None
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(facts.st_mode):
         raise ConfigError(f"{path}: a folder, not a file", hint="write its files: DIR/*.jsonl")
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(facts.st_mode):
         raise ConfigError(f"{path}: not a regular file", hint="write the events to a file first")
+    return facts
+
+
+def _refuse_strange(path: Path) -> None:
+    """Refuse what is no file of events by its name or its first bytes."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(
             f"{path}: unknown suffix",
             hint=f"use a file with one of {', '.join(SUFFIXES)}",
         )
-    try:
-        with path.open("rb") as file:
-            first = file.read(_FIRST_BYTES)
-    except OSError as error:
-        hint = "check the path and its permissions"
-        raise DataError(f"{path}: cannot be read ({error.strerror})", hint=hint) from None
-    found = _content(first, suffix)
-    if found:
-        raise DataError(f"{path}: the file is {found[0]}", hint=found[1])
+    with suppress(OSError), path.open("rb") as file:  # else its reader says why
+        if found := _content(file.read(_FIRST_BYTES), suffix):
+            raise DataError(f"{path}: the file is {found[0]}", hint=found[1])
 
 
 def _content(first: bytes, suffix: str) -> tuple[str, str] | None:

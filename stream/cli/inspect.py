@@ -6,18 +6,24 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 import numpy as np
 from rich.console import Console
 
-from operators.conditions.formula import atom_of
 from stream.cli.console import fitting
-from stream.cli.options import ALARMS, LIMIT, TIME, given_files, typed_ms
-from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, note, paths_by_feed
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import ALARMS, CONFIGURATION, JSON_LINES, LIMIT, TIME, given_files, typed_ms
+from stream.cli.shared import (
+    chosen_alarms,
+    echo_json,
+    echo_lines,
+    load_alarms,
+    note,
+)
 from stream.cli.surveying import say_read
-from stream.model.headings import heading
+from stream.model.headings import group_name, heading
 from stream.model.numbers import decimal
 from stream.model.references import band_of
 from stream.replay.exact import count_windows, spanning
@@ -54,7 +60,7 @@ _PRIVATE = (
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @given_files("Count Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
 @click.option(
@@ -67,9 +73,7 @@ _PRIVATE = (
 )
 @LIMIT
 @click.option("--summary", is_flag=True, help="One line per group.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Groups, windows and feeds as JSON, one per line."
-)
+@JSON_LINES
 def inspect(
     file: Path,
     replayed: tuple[str, ...],
@@ -91,31 +95,28 @@ def inspect(
         raise click.UsageError("--summary is for what is shown; --json has every cell")
     alarms = chosen_alarms(load_alarms(file), names)
     since_ms, until_ms = (
-        None if text is None else typed_ms(text, alarms.timezone, option)
+        typed_ms(text, alarms.timezone, option)
         for text, option in ((since, "--since"), (until, "--until"))
     )
     alarms = spanning(alarms, since_ms, until_ms)
     note(_PRIVATE)
     files = paths_by_feed(alarms, (*replayed, *more))
     read = survey(alarms, files)
-    counted = (
-        Counted(alarm, window, list(_cells_of(alarm, window)))
-        for window in count_windows(alarms, files, limit=limit)
-        for alarm in (alarms.by_name[window.key.query],)
-    )
+    counted = count_windows(alarms, files, limit=limit)
     if as_json:
-        for record in chain(chain.from_iterable(map(_window_json, counted)), map(_feed_json, read)):
+        windows = (_window_json(alarms.by_name[one.key.query], one) for one in counted)
+        for record in chain(chain.from_iterable(windows), map(_feed_json, read)):
             echo_json(record)
     else:
         _show(alarms, counted, summary=summary)
     say_read(read)
 
 
-def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool) -> None:
+def _show(alarms: Alarms, counted: Iterable[CountedWindow], *, summary: bool) -> None:
     """Print a table for every alarm, and what contribution bounds drop."""
-    found: defaultdict[str, list[Counted]] = defaultdict(list)
-    for one in counted:
-        found[one.alarm.id].append(one)
+    found: defaultdict[str, list[CountedWindow]] = defaultdict(list)
+    for window in counted:
+        found[window.key.query].append(window)
     most = max(_LINES // len(found), _LEAST)
     for name, windows in found.items():
         alarm, zone = alarms.by_name[name], alarms.timezone
@@ -126,8 +127,7 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool) -> None:
         Console().print(fitting(title, left, right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
             click.echo(f"{more} more lines: --json has all, --summary and --since fewer")
-        for line in _lost_lines(windows, zone):
-            click.echo(line)
+        echo_lines(_lost_lines(alarm, windows, zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +147,6 @@ class Cell:
     thresholds: tuple[int, ...]
     reference: int | None
     true: bool | None
-
-    @property
-    def name(self) -> str:
-        """Its group as people read it."""
-        return ", ".join(self.group.values()) or "(all)"
-
-
-class Counted(NamedTuple):
-    """A window of an alarm, and those of its cells that are shown."""
-
-    alarm: Alarm
-    window: CountedWindow
-    cells: list[Cell]
 
 
 def _cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
@@ -183,29 +170,33 @@ def _cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def _count_rows(alarm: Alarm, counted: Sequence[Counted], timezone: str) -> _Rows:
+def _count_rows(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -> _Rows:
     """Return what the windows of an alarm count, a line a cell."""
-    banded = any(one.window.references is not None for one in counted)
-    last = ["reference"] if banded else ["true where", "true"]
+    banded = any(window.references is not None for window in windows)
     rows = []
-    for _, window, cells in counted:
+    for window in windows:
         start = clock_text(window.key.start_ms, timezone)
         start += "" if window.complete else " (incomplete)"
-        for cell in cells:
-            ends = [_tests(alarm, cell), "yes" if cell.true else ""]
+        for cell in _cells_of(alarm, window):
+            last = "yes" if cell.true else ""
             if cell.reference is not None:
-                ends = [decimal(cell.reference * band_of(alarm).unit)]
+                last = decimal(cell.reference * band_of(alarm).unit)
             amounts = map(_amount, cell.statistics, alarm.aggregates)
-            rows.append([start, cell.name, *amounts, *ends])
+            rows.append([start, group_name(cell.group), *amounts, last])
             start = ""
-    return ["window starts", "group"], [*_headings(alarm), *last], rows
+    return (
+        ["window starts", "group"],
+        [*_headings(alarm), "reference" if banded else "true"],
+        rows,
+    )
 
 
-def _summary_rows(alarm: Alarm, counted: Sequence[Counted]) -> _Rows:
+def _summary_rows(alarm: Alarm, windows: Sequence[CountedWindow]) -> _Rows:
     """Return what the groups of an alarm count, those first that are true in most windows."""
     groups: defaultdict[str, list[Cell]] = defaultdict(list)
-    for cell in chain.from_iterable(one.cells for one in counted):
-        groups[cell.name].append(cell)
+    for window in windows:
+        for cell in _cells_of(alarm, window):
+            groups[group_name(cell.group)].append(cell)
     rows = []
     for group, cells in groups.items():
         by_statistic = zip(*(cell.statistics for cell in cells), strict=True)
@@ -219,30 +210,30 @@ def _summary_rows(alarm: Alarm, counted: Sequence[Counted]) -> _Rows:
     return ["group"], ["windows", "true in", *amounts], [row for *_, row in sorted(rows)]
 
 
-def _lost_lines(counted: Sequence[Counted], timezone: str) -> Iterator[str]:
+def _lost_lines(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -> Iterator[str]:
     """Yield a line for every contribution bound that drops events: where most, and how many."""
+    overlap = alarm.calendar.overlap
+    often = f" (an event is in {overlap} windows)" if overlap > 1 else ""
     for name, cap in _CAPS.items():
-        events = [getattr(one.window.capped, name) for one in counted]
-        if most := max(events, default=0):
-            window = counted[events.index(most)].window
-            people = getattr(window.capped, f"people_{name}", None)
+        lost = [getattr(window.capped, name) for window in windows]
+        if most := max(lost, default=0):
+            worst = windows[lost.index(most)]
+            people = getattr(worst.capped, f"people_{name}", None)
             whose = "" if people is None else f" of {people} people"
-            when = clock_text(window.key.start_ms, timezone)
-            overlap = counted[0].alarm.calendar.overlap
-            often = f" (an event is in {overlap} windows)" if overlap > 1 else ""
-            total = f"{sum(events)} events{often}"
-            yield f"dropped {cap}: {total}; most at {when}: {most} events{whose}"
+            when = clock_text(worst.key.start_ms, timezone)
+            yield (
+                f"dropped {cap}: {sum(lost)} events{often}; most at {when}: {most} events{whose}"
+            )
 
 
-def _window_json(counted: Counted) -> Iterator[dict[str, Any]]:
+def _window_json(alarm: Alarm, window: CountedWindow) -> Iterator[dict[str, Any]]:
     """Yield a window as JSON objects: its cells, then the window itself."""
-    alarm, window, cells = counted
     place = {
         "alarm": alarm.id,
         "window_start": iso_utc(window.key.start_ms),
         "window_end": iso_utc(window.key.end_ms),
     }
-    for cell in cells:
+    for cell in _cells_of(alarm, window):
         yield {**place, **asdict(cell)}
     yield {**place, "complete": window.complete, "dropped_by_bounds": asdict(window.capped)}
 
@@ -256,15 +247,6 @@ def _feed_json(found: FeedSurvey) -> dict[str, Any]:
         "dropped": {reason: asdict(diagnostic) for reason, diagnostic in found.dropped.items()},
         "passed_by": {reason: asdict(diagnostic) for reason, diagnostic in found.passed_by.items()},
     }
-
-
-def _tests(alarm: Alarm, cell: Cell) -> str:
-    """Return the tests of a condition, as numbers."""
-    told = []
-    for literal, threshold in zip(alarm.condition.formula.literals, cell.thresholds, strict=True):
-        spec = alarm.aggregates[alarm.condition.atoms[atom_of(literal)].statistic]
-        told.append(f"{alarm.condition.test(literal).comparison} {_amount(threshold, spec)}")
-    return ", ".join(dict.fromkeys(told))
 
 
 def _amount(value: int, spec: AggregateSpec) -> str:

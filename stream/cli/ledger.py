@@ -14,19 +14,19 @@ from rich.console import Console
 from accountant.errors import LedgerError
 from accountant.loss.gaussian import Gaussian
 from accountant.store.store import Store
-from stream.build import open_ledger, wall_clock_ms
+from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
-from stream.cli.options import JSON_LINES, TIME, YES, configured, past_ms, published
+from stream.cli.options import CONFIGURATION, JSON_LINES, PUBLISHED, TIME, YES, configured, typed_ms
 from stream.cli.restore import reconcile, reset_clock, take_ownership
 from stream.cli.shared import (
-    FILE,
     agreed,
     echo_json,
-    load_alarms,
+    echo_lines,
     note,
+    open_existing_ledger,
     refuse_found,
-    require_ledger_file,
+    say,
 )
 from stream.custody.archive import archive as move_entries
 from stream.custody.archive import (
@@ -49,8 +49,6 @@ from stream.windows.instants import iso_utc
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
     from accountant.records import LedgerStatus
     from stream.decisions.records import Record
@@ -62,14 +60,14 @@ _CONNECT_S = 30.0
 
 
 @click.group(cls=Suggesting)
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
     """Show or maintain the ledger of a configuration.
 
     FILE is the configuration; the command follows: tocsin ledger FILE status.
     """
-    ctx.obj = lambda: load_alarms(file, quiet=True)
+    ctx.obj = file
 
 
 @ledger.command()
@@ -77,7 +75,7 @@ def ledger(ctx: click.Context, file: Path) -> None:
 @configured
 def status(alarms: Alarms, *, as_json: bool) -> None:
     """Show how much of every budget is spent, and how far every alarm is."""
-    with _opened_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         now = opened.reports.status()
     _warn_of_orphans(alarms, now)
     if not as_json:
@@ -137,13 +135,13 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
     metavar="DIRECTORY",
     help="Folder of archived entries: read them too.",
 )
-@published("What `tocsin run --json` printed: compared with what was decided; repeatable.")
+@PUBLISHED
 @click.option(
     "--topics", is_flag=True, help="Compare the published topics with the ledger's decisions."
 )
-@click.pass_obj
+@configured
 def verify(
-    load: Callable[[], Alarms],
+    alarms: Alarms,
     checkpoints: tuple[str, ...],
     trusted: str | None,
     folder: Path | None,
@@ -163,8 +161,7 @@ def verify(
     noted = read_checkpoints(checkpoints)
     since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
-    alarms = load()
-    with _opened_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
         archived = None if folder is None else archived_in(opened, folder)
         problems = opened.reports.verify(noted, since=since, archived=archived)
@@ -175,8 +172,7 @@ def verify(
     click.echo("ok")
     if since is not None:
         click.echo(f"read since entry {since.number} only; what came before was not compared")
-    for line in notes:
-        click.echo(line)
+    echo_lines(notes)
     click.echo(f"checkpoint {checkpoint}")
 
 
@@ -188,7 +184,7 @@ def verify(
     help="An instant, by the clocks of `timezone` without an offset. Default: that of the latest "
     "settled window.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Every group, one JSON object a line.")
+@JSON_LINES
 @configured
 def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None:
     """Show the realised loss of each group of ALARM. PRIVATE: never show it to analysts.
@@ -202,8 +198,8 @@ def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None
             f"there is no alarm {alarm!r} in the configuration",
             hint=f"write one of: {', '.join(alarms.running)}",
         )
-    at_ms = None if at is None else past_ms(at, alarms.timezone, "--at", wall_clock_ms())
-    with _opened_ledger(alarms) as opened:
+    at_ms = typed_ms(at, alarms.timezone, "--at", latest_ms=wall_clock_ms())
+    with open_existing_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
                 f"there is no decision of alarm {alarm!r} yet",
@@ -235,7 +231,7 @@ def export(alarms: Alarms) -> None:
 
     It has no raw count and no hash key. For the events of a topic, use tocsin export.
     """
-    with _opened_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         for row in opened.reports.entries():
             echo_json(entry_fields(row))
 
@@ -255,7 +251,7 @@ def remove_alarm(alarms: Alarms, alarm: str, *, yes: bool) -> None:
             f"alarm {alarm!r} is still in the configuration",
             hint="take it out first, and restart the workers",
         )
-    with _opened_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         known = opened.reports.status().queries
         if alarm not in known:
             others = (name for name in known if name not in alarms.running)
@@ -284,7 +280,7 @@ def backup(alarms: Alarms, path: Path) -> None:
 
     Ends with a checkpoint that the copy holds. Keep it from analysts, as the ledger itself.
     """
-    with _opened_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
@@ -299,13 +295,10 @@ def apply(alarms: Alarms) -> None:
 
     Windows that began before the change are denied at no cost. Stop all workers first.
     """
-    with _opened_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
         lines = apply_changes(alarms, opened, now_ms=wall_clock_ms())
-    for line in lines:
-        click.echo(line)
-    if not lines:
-        click.echo("nothing has changed")
+    echo_lines(lines or ["nothing has changed"])
 
 
 def _compare_published(
@@ -357,12 +350,10 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
     like the ledger.
     """
     now_ms = wall_clock_ms()
-    before_ms = (
-        _period_start_ms(alarms, now_ms)
-        if before is None
-        else past_ms(before, alarms.timezone, "--before", now_ms)
-    )
-    with _opened_ledger(alarms) as opened:
+    before_ms = typed_ms(before, alarms.timezone, "--before", latest_ms=now_ms)
+    if before_ms is None:
+        before_ms = _period_start_ms(alarms, now_ms)
+    with open_existing_ledger(alarms) as opened:
         _refuse_other_budgets(alarms, opened)
         held_ms = held_from_ms(alarms.running, opened.progress)
         # A window may be decided until it is older than this.
@@ -385,12 +376,6 @@ def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
     return periods.touched(now_ms, now_ms + 1)[0]
 
 
-def _opened_ledger(alarms: Alarms) -> Ledger:
-    """Open the ledger of a configuration, which is there already."""
-    require_ledger_file(alarms)
-    return open_ledger(alarms)
-
-
 def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
     """Refuse to work on a ledger under another budget than its own.
 
@@ -403,9 +388,8 @@ def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
 def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
     """Say which alarms of the ledger nobody decides any more."""
     for alarm in orphans(alarms, status):
-        click.echo(
+        say(
             f"warning: alarm {alarm!r} is in the ledger but not in the configuration, so its "
             "reservations may block other windows and archiving. Put it back, or run "
             f"`tocsin ledger FILE remove-alarm {alarm}`",
-            err=True,
         )

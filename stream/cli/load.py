@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.bars import bar
-from stream.cli.shared import FILE, load_alarms, paths_by_feed
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import load_alarms
 from stream.kafka.history import replay as write_history
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ __all__ = ["load"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
 def load(file: Path, paths: tuple[str, ...]) -> None:
     """Write recorded events to a feed's topic, with watermarks, for workers to read."""

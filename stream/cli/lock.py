@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
-from accountant.errors import BudgetError, ConfigError
+from accountant.errors import BudgetError
 from stream.cli.checking import placed
-from stream.cli.shared import FILE, complain, leave, refuse_errors
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import complain, echo_lines, leave, refuse_errors, say, write_text
 from stream.planning.checks import often_false
 from stream.planning.locking import changes, resolve
 from stream.planning.shown import many
@@ -24,7 +24,7 @@ __all__ = ["lock"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.argument("names", metavar="[ALARM]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Resolve every alarm anew.")
 def lock(file: Path, names: tuple[str, ...], *, everything: bool) -> None:
@@ -45,33 +45,18 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool) -> None:
     if not found.after.entries and not found.before.entries:
         click.echo(f"{file} leaves nothing open")
         return
-    _write(found.after.path, found.after.text)
-    for line in changes(found.before, found.after):
-        click.echo(line)
+    write_text(found.after.path, found.after.text)
+    echo_lines(changes(found.before, found.after))
     if report.alarms is not None:
         for warning in placed(report, often_false(as_solved(report.alarms, found.solved))):
             complain(warning, kind="warning")
     click.echo(f"{found.after.path}: {many(len(found.after.entries), 'alarm')}")
 
 
-def _write(target: Path, text: str) -> None:
-    """Write a lock, whole or not at all.
-
-    Raises:
-        ConfigError: it cannot be written.
-    """
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
-
-
 def _tell_unmet(unmet: tuple[Solved, ...]) -> None:
     """Say of alarms that cannot be had what would have to change, on standard error."""
     for one in unmet:
         why = one.why or "no setting meets all of its requirements"
-        click.echo(f"{one.alarm.id}: {why}", err=True)
+        say(f"{one.alarm.id}: {why}")
         for change in one.changes:
-            click.echo(f"  it would meet them with {change.text}", err=True)
+            say(f"  it would meet them with {change.text}")

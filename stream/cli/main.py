@@ -59,15 +59,9 @@ class Later(click.Command):
         found: click.Command = getattr(import_module(f"{__package__}.{self.name}"), str(self.name))
         return found
 
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
+    def make_context(self, *given: Any, **extra: Any) -> click.Context:
         """Let the command itself read its arguments; it is what is run."""
-        return self.command.make_context(info_name, args, parent, **extra)
+        return self.command.make_context(*given, **extra)
 
 
 class Suggesting(click.Group):
@@ -128,7 +122,3 @@ class _Tocsin(Suggesting):
 @click.version_option(package_name="tocsin", prog_name="tocsin")
 def main() -> None:
     """Differentially private alarms over event streams, under a hard budget."""
-
-
-if __name__ == "__main__":
-    main(prog_name="tocsin")

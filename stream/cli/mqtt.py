@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import FILE, log_of
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import log_of
 from stream.config.mqtt.reading import read_mqtt
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["mqtt"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 def mqtt(file: Path) -> None:
     """Forward sensors' messages from MQTT to a feed, at least once, until stopped.
 

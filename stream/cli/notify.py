@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import FILE, log_of
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import log_of
 from stream.config.notify.reading import read_subscription
 from stream.kafka.notify.notifier import notify as bring
 
@@ -18,7 +19,7 @@ __all__ = ["notify"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.option(
     "--from-beginning",
     is_flag=True,

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from stream.cli.shared import FILE
+from stream.cli.shared import FILE, load_alarms
 from stream.windows.instants import instant_ms
 from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from click.decorators import FC
 
-    from stream.model.alarms import Alarms
-
 __all__ = [
     "ALARMS",
+    "CONFIGURATION",
+    "FORCE",
     "JSON_LINES",
     "LIMIT",
+    "PUBLISHED",
     "TIME",
     "YES",
     "configured",
     "given_files",
-    "past_ms",
-    "published",
     "typed_ms",
 ]
 
@@ -35,10 +35,20 @@ TIME: Final = "TIME"
 """What an option that takes an instant calls it in its help."""
 
 _WRITE: Final = "write 2025-03-03, 2025-03-03T08:00 or, with an offset, 2025-03-03T08:00+01:00"
+CONFIGURATION: Final = click.argument("file", type=FILE)
 JSON_LINES: Final = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object per line."
 )
+FORCE: Final = click.option("--force", is_flag=True, help="Replace files that exist.")
 YES: Final = click.option("--yes", is_flag=True, help="Do not ask.")
+PUBLISHED: Final = click.option(
+    "--published",
+    "saved",
+    multiple=True,
+    type=FILE,
+    metavar="FILE.jsonl",
+    help="What `tocsin run --json` printed, instead of the topics; repeatable.",
+)
 ALARMS: Final = click.option(
     "--alarm",
     "names",
@@ -59,8 +69,8 @@ def configured(command: Callable[..., None]) -> Callable[..., None]:
 
     @click.pass_obj
     @wraps(command)
-    def read(load: Callable[[], Alarms], *given: Any, **named: Any) -> None:
-        command(load(), *given, **named)
+    def read(file: Path, /, **named: Any) -> None:
+        command(load_alarms(file, quiet=True), **named)
 
     return read
 
@@ -79,38 +89,28 @@ def given_files(text: str, *, required: bool = False) -> Callable[[FC], FC]:
     return lambda command: replayed(more(command))
 
 
-def published(text: str) -> Callable[[FC], FC]:
-    """Return the decorator for what replays printed, as ``saved``."""
-    return click.option(
-        "--published", "saved", multiple=True, type=FILE, metavar="FILE.jsonl", help=text
-    )
-
-
-def typed_ms(text: str, timezone: str, option: str) -> int:
+def typed_ms(
+    text: str | None, timezone: str, option: str, *, latest_ms: int | None = None
+) -> int | None:
     """Return the instant that an option names; an offset or ``Z`` in it wins over the time zone.
 
     Args:
-        text: a date, whose first instant is meant, or an instant of ISO 8601.
+        text: a date, whose first instant is meant, or an instant of ISO 8601; ``None`` for neither.
         timezone: IANA name.
         option: for the error.
+        latest_ms: now, where it may not be later.
 
     Raises:
-        click.BadParameter: it names none, or one that clocks of the time zone skip or show twice.
+        click.BadParameter: it names none, or one that clocks of the time zone skip or show twice;
+            or it lies in the future.
     """
+    if text is None:
+        return None
     try:
-        return instant_ms(text, load_zone(timezone))
+        at_ms = instant_ms(text, load_zone(timezone))
     except ValueError as error:
         raise click.BadParameter(f"{text!r} {error}; {_WRITE}", param_hint=option) from None
-
-
-def past_ms(text: str, timezone: str, option: str, now_ms: int) -> int:
-    """Return the same of an instant that is not later than now.
-
-    Raises:
-        click.BadParameter: as ``typed_ms``, or it lies in the future.
-    """
-    at_ms = typed_ms(text, timezone, option)
-    if at_ms > now_ms:
+    if latest_ms is not None and at_ms > latest_ms:
         raise click.BadParameter(
             f"{text!r} is in the future; write a time in the past", param_hint=option
         )

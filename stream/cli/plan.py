@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import BudgetError
-from stream.cli.checking import FILES, examined, worst
-from stream.cli.options import JSON_LINES
-from stream.cli.shared import FILE, echo_json, leave
+from stream.cli.checking import FILES, examined
+from stream.cli.options import FORCE, JSON_LINES
+from stream.cli.shared import FILE, echo_json, echo_lines, leave_as_worst
 from stream.planning.details import detail_lines
 from stream.planning.figures import figures
 from stream.planning.shown import plan_lines
@@ -20,14 +20,11 @@ from stream.simulation.outputs import check_output, write_private
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.alarms import Alarms
-    from stream.planning.figures import BudgetFigures
-
 __all__ = ["plan"]
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@FILES
 @JSON_LINES
 @click.option("--details", is_flag=True, help="Also explain the figures.")
 @click.option(
@@ -37,7 +34,7 @@ __all__ = ["plan"]
     metavar="PATH",
     help="Also draw it on an HTML page.",
 )
-@click.option("--force", is_flag=True, help="Replace the page if it exists.")
+@FORCE
 def plan(
     files: tuple[Path, ...], *, as_json: bool, details: bool, page: Path | None, force: bool
 ) -> None:
@@ -51,38 +48,27 @@ def plan(
         if several:
             raise click.UsageError("--html takes one configuration")
         check_output(page, force=force)
-    found, unmet = [], False
+    codes = []
     for path in files:
-        one = examined(path)
-        found.append(one)
-        one.say()
+        found = examined(path)
+        codes.append(found.exit_code)
+        found.say()
         if several and not as_json:
             click.echo(f"{path}:")
-        given = one.report.alarms
-        if given is not None:
-            solved = solve(given)
-            alarms = as_solved(given, solved)
+        if found.alarms is not None:
+            solved = solve(found.alarms)
+            alarms = as_solved(found.alarms, solved)
             budgets = figures(alarms, solved)
-            unmet |= any(budget.unmet for budget in budgets)
+            codes += [BudgetError.exit_code for budget in budgets if budget.unmet]
             if as_json:
                 for budget in budgets:
                     echo_json({"record": "budget", "file": str(path), **asdict(budget)})
             else:
-                _show([*plan_lines(budgets), *(detail_lines(alarms) if details else ())])
+                echo_lines([*plan_lines(budgets), *(detail_lines(alarms) if details else ())])
             if page is not None:
-                _draw(alarms, budgets, page, force=force)
+                from stream.planning.page import plan_page  # noqa: PLC0415  # its templates
+
+                write_private(page, plan_page(alarms, budgets), force=force)
         if several and as_json:
-            echo_json(one.verdict())
-    code = worst(found)
-    leave(BudgetError.exit_code if unmet and not code else code)
-
-
-def _show(lines: list[str]) -> None:
-    for line in lines:
-        click.echo(line)
-
-
-def _draw(alarms: Alarms, budgets: tuple[BudgetFigures, ...], page: Path, *, force: bool) -> None:
-    from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
-
-    write_private(page, plan_page(alarms, budgets), force=force)
+            echo_json(found.verdict())
+    leave_as_worst(codes)

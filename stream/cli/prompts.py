@@ -12,12 +12,12 @@ from stream.model.feeds import FieldType
 from stream.planning.templates.answers import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from stream.planning.templates.answers import Answers
     from stream.planning.templates.samples import Looked, Seen
 
-__all__ = ["answered", "values_path"]
+__all__ = ["answered", "values_in"]
 
 _IDENTIFIERS: Final = (FieldType.STRING, FieldType.INTEGER)
 _KINDS: Final = {
@@ -26,65 +26,64 @@ _KINDS: Final = {
     "group_by": _IDENTIFIERS,
     "amount": (FieldType.INTEGER, FieldType.FLOAT),
 }
-_PLAIN: Final = (
-    *("topic", "bootstrap", "clip", "window", "slide", "timezone", "max_groups", "max_events"),
-    *("epsilon", "period", "max_fnr", "false_alarms", "max_delay", "episodes", "since", "until"),
-)
-"""What an option answers as it is."""
 _OF_PEOPLE: Final = frozenset({"max_groups", "max_events", "period"})
 _ALWAYS: Final = "always"
 _DAYS: Final = ("d", "w")
 
 
-def answered(template: Answers, given: Mapping[str, Any], looked: Looked | None) -> Answers:
+def answered(
+    template: Answers, given: Mapping[str, Any], looked: Looked | None, *, from_sample: bool
+) -> Answers:
     """Return all answers.
 
     Args:
         template: answers what nothing else does.
-        given: answers by option; ``None`` where there is none.
+        given: answers by option, which are called as they are; ``None`` where there is none.
         looked: what a sample shows; it answers before the template does.
+        from_sample: whether its values are public.
 
     Raises:
         ConfigError: an answer is missing that no template may give.
         DataError: the sample has no such field, or one of another type.
     """
-    threshold = given["threshold"] or template.threshold
-    window = given["window"] or template.window
-    # No day lies within the hours that a template's shorter windows run in.
-    active = given["active"] or (_ALWAYS if window[-1:] in _DAYS else template.active)
-    baseline = given["baseline"]
-    if baseline is None:
-        baseline = template.baseline * threshold // template.threshold
     unused = frozenset() if template.people else _OF_PEOPLE
-    names = [name.strip() for name in (given["group_by"] or "").split(",")]
+    said = {name: each for name, each in given.items() if each is not None and name not in unused}
+    listed, names = said.pop("values"), said.pop("group_by", "").split(",")
+    roles = ["time", "unit", *(["amount"] if template.measured is Measured.AMOUNT else [])]
     base = replace(
         template,
-        threshold=threshold,
-        baseline=baseline,
-        active="" if active == _ALWAYS else active,
-        time=_field("time", template, given["time"], looked),
-        unit=_field("unit", template, given["unit"], looked),
-        group_by=tuple(_field("group_by", template, name, looked) for name in names),
-        **{name: given[name] for name in _PLAIN if given[name] and name not in unused},
+        **said | {role: _field(role, template, given[role], looked) for role in roles},
+        group_by=tuple(_field("group_by", template, name.strip(), looked) for name in names),
     )
-    if base.measured is Measured.AMOUNT:
-        base = replace(base, amount=_field("amount", template, given["amount"], looked))
-    if looked is not None:
-        numbered = {name for name, seen in looked.fields.items() if seen.kind is FieldType.INTEGER}
-        base = replace(
-            base,
-            numbered=base.unit in numbered,
-            numbered_groups=tuple(name for name in base.group_by if name in numbered),
-        )
-    values = tuple(_values(name, template, given, looked) for name in base.group_by)
-    return replace(base, values=values)
+    baseline, active = base.baseline, base.active
+    if "baseline" not in said:
+        baseline = template.baseline * base.threshold // template.threshold
+    if active == _ALWAYS or ("active" not in said and base.window.endswith(_DAYS)):
+        active = ""  # no day lies within the hours that a template's shorter windows run in
+    seen = {} if looked is None else looked.fields
+    numbered = {name for name, each in seen.items() if each.kind is FieldType.INTEGER}
+    return replace(
+        base,
+        baseline=baseline,
+        active=active,
+        numbered=base.unit in numbered,
+        numbered_groups=tuple(name for name in base.group_by if name in numbered),
+        values=tuple(
+            _values(name, template, listed, seen, from_sample=from_sample) for name in base.group_by
+        ),
+    )
 
 
-def values_path(field: str, given: Mapping[str, Any]) -> Path | None:
-    """Return the file that the values of a field were given as; ``None``: as a list, or not."""
-    text = _given_values(field, given)
-    path = Path(text or "")
-    return path if text and "," not in text and path.is_file() else None
+def values_in(path: Path) -> tuple[str, ...]:
+    """Return the values that a file lists, one a line.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return _stripped(path.read_text(encoding="utf-8-sig").splitlines())
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"{path} cannot be read", hint="write one value per line") from None
 
 
 def _field(role: str, template: Answers, given: str | None, looked: Looked | None) -> str:
@@ -99,11 +98,14 @@ def _field(role: str, template: Answers, given: str | None, looked: Looked | Non
     name: str | None = given or (baseline if baseline in fitting else getattr(looked, role))
     if role == "unit" and not given and template.people and name == template.group_by[0]:
         name = None  # nobody watches a person
+    form = "name another field, or write the events differently"
+    if role == "time":
+        form = "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
     if name is None:
         held = ", ".join(f"{seen.name} ({_held(seen)})" for seen in fields.values())
         raise DataError(
             f"the sample has no field that could be its {role} ({wanted})",
-            hint=f"{_form(kinds)}; or write --{role} FIELD: it has {held}",
+            hint=f"{form}; or write --{role} FIELD: it has {held}",
         )
     if name not in fields:
         raise DataError(
@@ -111,27 +113,52 @@ def _field(role: str, template: Answers, given: str | None, looked: Looked | Non
         )
     if name not in fitting:
         raise DataError(
-            f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}", hint=_form(kinds)
+            f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}", hint=form
         )
     return name
 
 
 def _values(
-    field: str, template: Answers, given: Mapping[str, Any], looked: Looked | None
+    field: str,
+    template: Answers,
+    listed: Sequence[str],
+    fields: Mapping[str, Seen],
+    *,
+    from_sample: bool,
 ) -> tuple[str, ...]:
-    """Return the public values of a field that is watched."""
-    text = _given_values(field, given)
+    """Return the public values of a field that is watched.
+
+    Args:
+        field: its name.
+        template: has those of its own field, which are used where there is no sample.
+        listed: each ``FIELD=`` values, or values alone, which are of the only such field.
+        fields: of the sample; none without one.
+        from_sample: whether the sample's values are taken.
+    """
+    named = dict(text.split("=", 1) for text in listed if "=" in text)
+    plain = [text for text in listed if "=" not in text]
+    text = named.get(field, plain[0] if len(plain) == 1 else None)
+    seen = fields[field].values if fields else ()
     if text is not None:
-        return _listed(text, field, given, looked)
-    if given["domain_from_sample"]:
-        seen = looked.fields[field].values if looked is not None else ()
+        path = Path(text)
+        from_file = text and "," not in text and path.is_file()
+        values = values_in(path) if from_file else _stripped(text.split(","))
+        if not values:
+            raise ConfigError(f"there are no values of {field!r}", hint="write --values A,B,...")
+        if seen and not set(seen) & set(values):
+            note(
+                f"no row of the sample has one of these values of {field}:"
+                " capitals and spaces count"
+            )
+        return values
+    if from_sample:
         if not seen:
             raise ConfigError(
                 f"the values of {field!r} are not known",
                 hint="write --values A,B,... or --sample FILE",
             )
         return seen
-    if looked is None and (field,) == template.group_by:
+    if not fields and (field,) == template.group_by:
         return template.values[0]
     raise ConfigError(
         f"the public values of {field!r} are not listed",
@@ -140,42 +167,10 @@ def _values(
     )
 
 
-def _given_values(field: str, given: Mapping[str, Any]) -> str | None:
-    """Return what was given for a field: ``FIELD=...``, or the only one without a name."""
-    for text in given["values"]:
-        name, named, rest = str(text).partition("=")
-        if named and name == field:
-            return rest
-    plain = [str(text) for text in given["values"] if "=" not in str(text)]
-    return plain[0] if len(plain) == 1 else None
-
-
-def _listed(
-    text: str, field: str, given: Mapping[str, Any], looked: Looked | None
-) -> tuple[str, ...]:
-    """Return values from a text with commas, or from the lines of a file."""
-    path, lines = values_path(field, given), text.split(",")
-    if path is not None:
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError):
-            raise ConfigError(f"{path} cannot be read", hint="write one value per line") from None
-    values = tuple(line.strip() for line in lines if line.strip())
-    if not values:
-        raise ConfigError(f"there are no values of {field!r}", hint="write --values A,B,...")
-    seen = looked.fields[field].values if looked is not None else ()
-    if seen and not set(seen) & set(values):
-        note(f"no row of the sample has one of these values of {field}: capitals and spaces count")
-    return values
+def _stripped(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text.strip() for text in texts if text.strip())
 
 
 def _held(seen: Seen) -> str:
     """Return what a field holds, in words."""
     return seen.form or (seen.kind.value if seen.kind else "no type that is declared")
-
-
-def _form(kinds: tuple[FieldType, ...]) -> str:
-    """Return how events are to be written, for a role of these types."""
-    if FieldType.TIMESTAMP in kinds:
-        return "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
-    return "name another field, or write the events differently"

@@ -8,8 +8,9 @@ import click
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
-from stream.cli.options import YES, configured, published
-from stream.cli.shared import agreed, note, paths_by_feed, require_ledger_file
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import PUBLISHED, YES, configured
+from stream.cli.shared import agreed, note, open_existing_ledger
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on
@@ -33,13 +34,8 @@ _FORGET = click.option(
 )
 
 
-_PUBLISHED = published(
-    "What `tocsin run --json` printed, instead of the decisions topic; repeatable."
-)
-
-
 @click.command("reconcile")
-@_PUBLISHED
+@PUBLISHED
 @_FORGET
 @configured
 def reconcile(alarms: Alarms, saved: tuple[Path, ...], *, forget: bool) -> None:
@@ -71,7 +67,7 @@ def reconcile(alarms: Alarms, saved: tuple[Path, ...], *, forget: bool) -> None:
     metavar="[FEED=]PATH",
     help="Take files over, not topics; repeatable.",
 )
-@_PUBLISHED
+@PUBLISHED
 @_FORGET
 @YES
 @configured
@@ -156,8 +152,7 @@ def reset_clock(alarms: Alarms, *, yes: bool) -> None:
     For a ledger whose workers ran on a clock that was ahead: it refuses every clock that is right.
     Nothing is drawn again. Set this machine's clock right first.
     """
-    require_ledger_file(alarms)
-    with open_ledger(alarms) as opened:
+    with open_existing_ledger(alarms) as opened:
         now = moment_text(wall_clock_ms(), alarms.timezone)
         agreed(f"is it {now} now, by a clock you trust?", yes=yes)
         before_ms, now_ms = opened.upkeep.reset_clock()

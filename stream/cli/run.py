@@ -16,8 +16,9 @@ from accountant.errors import ConfigError
 from stream.build import open_ledger
 from stream.cli.bars import bar
 from stream.cli.console import alarms_table, budget_bars
-from stream.cli.options import given_files
-from stream.cli.shared import FILE, leave, load_alarms, note, paths_by_feed, refuse_objected
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import CONFIGURATION, JSON_LINES, given_files
+from stream.cli.shared import leave, load_alarms, note, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
@@ -58,14 +59,9 @@ _UNCLAIMED = (
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @given_files("Replay Parquet, CSV or JSON lines instead of reading Kafka.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print decisions, alarms and released counts as JSON, one per line.",
-)
+@JSON_LINES
 @click.option(
     "--custodian-report",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
@@ -99,9 +95,8 @@ def run(
     log_format: str | None,
 ) -> None:
     """Run an alarm worker on Kafka, or replay files."""
-    _refuse(
-        (more and not replayed, "write --replay before the files: tocsin run FILE --replay PATH")
-    )
+    if more and not replayed:
+        raise click.UsageError("write --replay before the files: tocsin run FILE --replay PATH")
     alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
@@ -113,7 +108,8 @@ def run(
         for sentence in starving(alarms, planned):
             note(sentence)
     if replayed:
-        _refuse((log_format, "--log-format has no effect with --replay; remove it"))
+        if log_format:
+            raise click.UsageError("--log-format has no effect with --replay; remove it")
         files = paths_by_feed(alarms, (*replayed, *more))
         read = survey(alarms, files)
         if not accept_drops:
@@ -121,11 +117,14 @@ def run(
         _replay_files(alarms, files, as_json=as_json, report=custodian_report, dry=dry)
         say_read(read)
         return
-    _refuse(
-        (custodian_report, "--custodian-report needs --replay"),
-        (accept_drops, "--accept-drops needs --replay"),
-        (dry, "--dry-run needs --replay"),
-    )
+    of_replays = {
+        "--custodian-report": custodian_report,
+        "--accept-drops": accept_drops,
+        "--dry-run": dry,
+    }
+    for option, given in of_replays.items():
+        if given:
+            raise click.UsageError(f"{option} needs --replay")
     from stream.cli.worker import start  # noqa: PLC0415  # imports Faust
 
     leave(
@@ -135,13 +134,6 @@ def run(
             released=_print_record if as_json else None,
         )
     )
-
-
-def _refuse(*wrong: tuple[object, str]) -> None:
-    """Refuse the first option that is given where it has no use."""
-    for given, text in wrong:
-        if given:
-            raise click.UsageError(text)
 
 
 def _replay_files(
@@ -218,12 +210,11 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
 
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
-    query = alarms.running[decision.key.query]
-    _print_record(decision_record(query, alarms, decision))
-    for alarm in alarm_records(query, decision):
-        _print_record(alarm)
-    for count in count_records(decision):
-        _print_record(count)
+    alarm = alarms.running[decision.key.query]
+    records: list[Record] = [decision_record(alarm, alarms, decision)]
+    records += [*alarm_records(alarm, decision), *count_records(decision)]
+    for record in records:
+        _print_record(record)
 
 
 def _print_record(record: Record) -> None:

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerError, TocsinError
-from stream.cli.inputs import refuse_strange, refuse_twice, unknown_feed
 from stream.config.loading import examine
 from stream.logs.clients import redirect
 from stream.logs.lines import Log
-from stream.model.references import feeds_in_use
 from stream.planning.checks import objections
+from stream.planning.shown import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.budget.plan import BudgetPlan
+    from accountant.ledger.ledger import Ledger
     from stream.logs.settings import LogSettings
     from stream.model.alarms import Alarms
 
@@ -38,20 +38,22 @@ __all__ = [
     "chosen_alarms",
     "complain",
     "complaining",
-    "diagnostic_json",
     "echo_json",
+    "echo_lines",
     "leave",
+    "leave_as_worst",
     "load_alarms",
     "log_of",
     "note",
-    "paths_by_feed",
+    "open_existing_ledger",
     "refuse_errors",
     "refuse_found",
     "refuse_objected",
-    "require_ledger_file",
+    "say",
     "say_awaited",
     "say_warned",
     "say_where",
+    "write_text",
 ]
 
 BAD_INPUT = 2
@@ -79,22 +81,41 @@ def complaining(ctx: click.Context) -> Iterator[None]:
         ctx.exit(error.exit_code)
 
 
-def complain(error: TocsinError, *, kind: str = "error") -> None:
-    """Write an error or a warning to standard error."""
-    placed = isinstance(error, ConfigError) and error.file
-    click.echo(str(error) if placed and kind == "error" else f"{kind}: {error}", err=True)
+def complain(error: TocsinError, *, kind: str = "error", as_json: bool = False) -> None:
+    """Write an error or a warning: to standard error, or as one object to standard output."""
+    place = error if isinstance(error, ConfigError) else ConfigError("")
+    if as_json:
+        echo_json(
+            {
+                "record": "finding",
+                "file": place.file,
+                "line": place.line,
+                "column": place.column,
+                "level": kind,
+                "message": error.message,
+                "hint": error.hint,
+            }
+        )
+        return
+    placed = place.file and kind == "error"
+    say(str(error) if placed else f"{kind}: {error}")
 
 
 def say_where(error: TocsinError) -> None:
     """Name the section of the documentation about an error, on standard error."""
     typed = isinstance(error, ConfigError) and not error.file  # an argument, not a file
     if error.see and not typed:
-        click.echo(f"  see: {error.see}", err=True)
+        say(f"  see: {error.see}")
+
+
+def say(text: str) -> None:
+    """Write a line to standard error."""
+    click.echo(text, err=True)
 
 
 def note(text: str) -> None:
     """Write what somebody should know, and need do nothing about, to standard error."""
-    click.echo(f"note: {text}", err=True)
+    say(f"note: {text}")
 
 
 def agreed(question: str, *, yes: bool, default: bool = False) -> None:
@@ -110,7 +131,7 @@ def agreed(question: str, *, yes: bool, default: bool = False) -> None:
 def refuse_found(problems: Sequence[str]) -> None:
     """End the command where it found problems; they are written to standard error."""
     for problem in problems:
-        click.echo(problem, err=True)
+        say(problem)
     if problems:
         leave(BAD_INPUT)
 
@@ -118,6 +139,11 @@ def refuse_found(problems: Sequence[str]) -> None:
 def leave(code: int) -> NoReturn:
     """End the command with an exit code."""
     click.get_current_context().exit(code)
+
+
+def leave_as_worst(codes: Iterable[int]) -> NoReturn:
+    """End the command with the exit code of several files: bad input before what does not fit."""
+    leave(min(filter(None, codes), default=0))
 
 
 def log_of(settings: LogSettings) -> Log:
@@ -132,18 +158,10 @@ def echo_json(record: Mapping[str, Any]) -> None:
     click.echo(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
 
 
-def diagnostic_json(error: TocsinError, level: str) -> dict[str, object]:
-    """Return what is wrong, and where, as one object."""
-    place = error if isinstance(error, ConfigError) else ConfigError("")
-    return {
-        "record": "finding",
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "level": level,
-        "message": error.message,
-        "hint": error.hint,
-    }
+def echo_lines(lines: Iterable[str]) -> None:
+    """Write lines to standard output."""
+    for line in lines:
+        click.echo(line)
 
 
 def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
@@ -180,13 +198,13 @@ def refuse_errors(errors: Sequence[ConfigError]) -> NoReturn:
 def say_warned(file: str, warnings: int) -> None:
     """Say that a configuration has warnings, and which command shows them."""
     if warnings:
-        note(f"{warnings} warning{'' if warnings == 1 else 's'}, shown by: tocsin check {file}")
+        note(f"{many(warnings, 'warning')}, shown by: tocsin check {file}")
 
 
 def say_awaited(alarms: Alarms) -> None:
     """Say which Kafka is waited for: its clients try for half a minute without a word."""
     if alarms.kafka is not None:
-        click.echo(f"connecting to Kafka at {alarms.kafka.bootstrap}", err=True)
+        say(f"connecting to Kafka at {alarms.kafka.bootstrap}")
 
 
 def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
@@ -204,35 +222,6 @@ def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
     return replace(alarms, by_name=chosen)
 
 
-def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]:
-    """Return the files of each feed from ``PATH`` and ``FEED=PATH``.
-
-    Raises:
-        ConfigError: a path names no feed where there are several, or no file; or one twice.
-        DataError: a file cannot hold events at all.
-    """
-    feeds = [feed.name for feed in feeds_in_use(alarms)] or list(alarms.feeds)
-    found: dict[str, list[Path]] = {}
-    for text in given:
-        name, separator, path = text.partition("=")
-        if not separator or name not in alarms.feeds:
-            strange = unknown_feed(text, feeds)
-            if strange is not None:
-                raise strange
-            if len(feeds) > 1:
-                raise ConfigError(
-                    f"{text!r} does not name its feed",
-                    hint=f"write FEED=PATH with one of: {', '.join(feeds)}",
-                )
-            name, path = feeds[0], text
-        if not path:
-            raise ConfigError(f"{text!r} has no file", hint=f"write {name}=PATH")
-        refuse_strange(Path(path))
-        found.setdefault(name, []).append(Path(path))
-    refuse_twice(found)
-    return found
-
-
 def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
     """Refuse to start what ``check`` objects to.
 
@@ -246,11 +235,12 @@ def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
         raise BudgetError(f"{first.alarm!r}: {first.message}{others}", hint=first.hint)
 
 
-def require_ledger_file(alarms: Alarms) -> None:
-    """Refuse a SQLite ledger that does not exist, instead of making an empty one.
+def open_existing_ledger(alarms: Alarms) -> Ledger:
+    """Open the ledger of a configuration; a SQLite file that is not there is not made.
 
     Raises:
-        LedgerError: there is no such file.
+        DependencyError: the database cannot be reached.
+        LedgerError: there is no such file, or its schema is newer than this version.
     """
     url = alarms.settings.ledger_url
     if url.startswith(_SQLITE) and not Path(url.removeprefix(_SQLITE)).exists():
@@ -258,3 +248,24 @@ def require_ledger_file(alarms: Alarms) -> None:
             f"there is no ledger at {url.removeprefix(_SQLITE)}",
             hint="`tocsin run` creates it; check `ledger` in the configuration",
         )
+    from stream.build import open_ledger  # noqa: PLC0415  # most commands need no database
+
+    return open_ledger(alarms)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that others may read, whole or not at all; its folder is made.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="check permissions and free disk space",
+        ) from error

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +16,9 @@ from rich.console import Console
 from accountant.errors import ConfigError
 from operators.registry import mechanism_of
 from stream.cli.bars import bar
-from stream.cli.options import ALARMS, LIMIT, given_files
-from stream.cli.shared import FILE, chosen_alarms, load_alarms, note, paths_by_feed
+from stream.cli.inputs import paths_by_feed
+from stream.cli.options import ALARMS, CONFIGURATION, FORCE, LIMIT, given_files
+from stream.cli.shared import FILE, chosen_alarms, load_alarms, note
 from stream.model.alarms import scope_of
 from stream.model.numbers import number
 from stream.replay.replay import windows_of
@@ -54,22 +57,13 @@ def _listed(what: str, read: Callable[[str], Any]) -> Callable[..., tuple[Any, .
     return values
 
 
-def _factor(text: str) -> Fraction | None:
+def _positive(text: str, below: float = inf) -> Fraction | None:
     found = number(text)
-    return found if found is not None and found > 0 else None
-
-
-def _rate(text: str) -> Fraction | None:
-    found = _factor(text)
-    return found if found is not None and found < 1 else None
-
-
-def _mechanism(text: str) -> str | None:
-    return text if text in KNOWN else None
+    return found if found is not None and 0 < found < below else None
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @given_files("History: Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
 @click.option(
@@ -78,7 +72,7 @@ def _mechanism(text: str) -> str | None:
 @click.option(
     "--mechanisms",
     metavar="NAMES",
-    callback=_listed(f"one or more of {', '.join(KNOWN)}", _mechanism),
+    callback=_listed(f"one or more of {', '.join(KNOWN)}", {name: name for name in KNOWN}.get),
     help=f"Also simulate these mechanisms: {','.join(KNOWN)}; {','.join(BASELINES)} is for "
     "comparison only.",
 )
@@ -86,14 +80,14 @@ def _mechanism(text: str) -> str | None:
     "--tolerance-factors",
     "factors",
     metavar="NUMBERS",
-    callback=_listed("numbers above 0, as 0.5,1,2", _factor),
+    callback=_listed("numbers above 0, as 0.5,1,2", _positive),
     help="Also with these multiples of the tolerances.",
 )
 @click.option(
     "--max-fnr",
     "rates",
     metavar="NUMBERS",
-    callback=_listed("numbers between 0 and 1, as 0.01,0.05", _rate),
+    callback=_listed("numbers between 0 and 1, as 0.01,0.05", partial(_positive, below=1)),
     help="Also with these miss rates.",
 )
 @click.option(
@@ -105,7 +99,7 @@ def _mechanism(text: str) -> str | None:
 @LIMIT
 @click.option("--json", "json_file", type=FILE, metavar="PATH", help="Write the results here.")
 @click.option("--html", "html_file", type=FILE, metavar="PATH", help="Write a page.")
-@click.option("--force", is_flag=True, help="Replace these files where they exist.")
+@FORCE
 def simulate(
     file: Path,
     replayed: tuple[str, ...],
@@ -137,11 +131,10 @@ def simulate(
     scopes = {scope_of(alarms.by_name[name], alarms) for name in shown}
     played = {name: q for name, q in alarms.by_name.items() if scope_of(q, alarms) in scopes}
     drawn = {name: alarm for name, alarm in played.items() if not _not_drawn(alarm)}
-    files = paths_by_feed(replace(alarms, by_name=drawn), (*replayed, *more))
+    counting = replace(alarms, by_name=drawn)
+    files = paths_by_feed(counting, (*replayed, *more))
     with bar("counting") as counted_windows:
-        counted = count_history(
-            replace(alarms, by_name=drawn), files, limit=limit, on_windows=counted_windows
-        )
+        counted = count_history(counting, files, limit=limit, on_windows=counted_windows)
     playing = replace(alarms, by_name=played)
     variants = variants_of(playing, shown, mechanisms, factors, rates)
     others = {

@@ -6,31 +6,38 @@ examples are rows of the files (``docs/explanation/guarantees-and-limits.md``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import click
+import numpy as np
 
 from accountant.errors import DataError
+from stream.cli.shared import say
+from stream.model.headings import group_name
 from stream.replay.faults import REMEDIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from stream.replay.findings import AlarmSurvey, FeedSurvey, Finding
 
-__all__ = ["refuse_unusable", "say_findings", "say_read"]
+__all__ = ["refuse_unusable", "say_read"]
+
+_UNSEEN_SHOWN: Final = 3
 
 
 def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
     """Refuse files that a replay would take for windows in which nothing happened.
 
     Raises:
-        DataError: naming the first such feed; what was found in all of them is said before.
+        DataError: naming the first such feed; what was found in all of them is said before, a line
+            for every kind: its first example, and what to do.
     """
     unfit = [found for found in surveys if found.unfit]
     for found in unfit:
-        click.echo(_read(found, examples=False), err=True)
-        say_findings(found)
+        say(_read(found, examples=False))
+        for reason, finding in _findings(found):
+            remedy = f"; {REMEDIES[reason]}" if reason in REMEDIES else ""
+            say(f"  {_named(reason, finding)}, {_first(finding)}{remedy}")
     if unfit:
         raise DataError(
             f"feed {unfit[0].feed!r}: {unfit[0].unfit}; nothing was spent",
@@ -38,37 +45,30 @@ def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
         )
 
 
-def say_findings(found: FeedSurvey) -> None:
-    """Say why rows are not used, a line for every kind: its first example, and what to do."""
-    for reason, finding in _by_rows(found.dropped):
-        click.echo(f"  {_named(reason, finding)}, {_first(finding)}; {REMEDIES[reason]}", err=True)
-    for reason, finding in _by_rows(found.passed_by):
-        click.echo(f"  {_named(reason, finding)}, {_first(finding)}", err=True)
-
-
 def say_read(surveys: Iterable[FeedSurvey]) -> None:
     """Say what was read, a line for every feed."""
     for found in surveys:
-        click.echo(_read(found), err=True)
+        say(_read(found))
 
 
 def _read(found: FeedSurvey, *, examples: bool = True) -> str:
     """Return one line about all rows of a feed."""
     parts = [f"note: {found.feed}: {found.rows} events read, {found.usable} usable"]
     lost = [
-        f"{_named(reason, finding)} ({_first(finding)})" if examples else _named(reason, finding)
-        for reason, finding in (*_by_rows(found.dropped), *_by_rows(found.passed_by))
+        _named(reason, finding) + (f" ({_first(finding)})" if examples else "")
+        for reason, finding in _findings(found)
     ]
     if lost:
         parts.append(f"not usable: {', '.join(lost)}")
-    parts += [_unseen(alarm) for alarm in found.alarms if alarm.unseen_count]
+    parts += [_unseen(alarm) for alarm in found.alarms if not alarm.seen.all()]
     return "; ".join(parts)
 
 
-def _unseen(alarm: AlarmSurvey) -> str:
-    some = ", ".join(alarm.unseen) + (", ..." if alarm.unseen_count > len(alarm.unseen) else "")
-    count = f"{alarm.unseen_count} of {alarm.groups} groups"
-    return f"{count} of {alarm.alarms[0]} never seen ({some})"
+def _unseen(found: AlarmSurvey) -> str:
+    cells = np.flatnonzero(~found.seen).tolist()
+    names = [group_name(found.alarm.counted.group(cell)) for cell in cells[:_UNSEEN_SHOWN]]
+    some = ", ".join([*names, "..."] if len(cells) > len(names) else names)
+    return f"{len(cells)} of {len(found.seen)} groups of {found.alarm.id} never seen ({some})"
 
 
 def _named(reason: str, finding: Finding) -> str:
@@ -79,6 +79,10 @@ def _first(finding: Finding) -> str:
     return f"first: {finding.place}: {finding.example}" if finding.place else "no example"
 
 
-def _by_rows(findings: Mapping[str, Finding]) -> list[tuple[str, Finding]]:
-    """Return findings, the most frequent first."""
-    return sorted(findings.items(), key=lambda one: (-one[1].rows, one[0]))
+def _findings(found: FeedSurvey) -> list[tuple[str, Finding]]:
+    """Return why rows are dropped, then why others are not used, the most frequent first."""
+    return [
+        one
+        for findings in (found.dropped, found.passed_by)
+        for one in sorted(findings.items(), key=lambda one: (-one[1].rows, one[0]))
+    ]

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError, TocsinError
-from stream.cli.checking import FILES
-from stream.cli.inputs import refuse_strange, refuse_twice
+from stream.cli.checking import FILES, standard_input
+from stream.cli.inputs import refuse_unreadable
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, leave
+from stream.cli.shared import BAD_INPUT, complain, echo_json, echo_lines, leave
 from stream.cli.surveying import say_read
 from stream.config.cases.reading import read_cases
+from stream.planning.shown import many
 from stream.simulation.cases.judging import judged
 from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
@@ -42,7 +43,7 @@ _WORDS: Final = {
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@FILES
 @click.option("--verbose", "-v", is_flag=True, help="Show what came out of tests that pass, too.")
 @JSON_LINES
 def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
@@ -62,42 +63,33 @@ def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json({"record": "summary", "tests": tests, "failed": failed, "errors": errors})
     else:
-        click.echo(_summary(tests, failed, errors))
+        more = f", and {many(errors, 'error')}" if errors else ""
+        click.echo(f"{many(tests, 'test')}, {failed} failed{more}")
     leave(BAD_INPUT if errors else FAILED if failed else 0)
 
 
 def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
     """Try a file, or standard input where its name is ``-``; say and yield what comes of it."""
-    given = click.get_binary_stream("stdin").read() if str(path) == "-" else None
-    read = read_cases(path, environ=os.environ, given=given)
+    read = read_cases(path, environ=os.environ, given=standard_input(path))
     laws: dict[str, WindowLaw] = {}
     for error in read.errors:
-        _complain(error, as_json=as_json)
+        complain(error, as_json=as_json)
         yield "error"
     for case in read.cases:
         try:
-            _refuse_strange(case)
+            refuse_unreadable(case.paths)
             verdict = judged(case, laws)
         except TocsinError as error:
-            _complain(_placed(error, case), as_json=as_json)
+            complain(_placed(error, case), as_json=as_json)
             yield "error"
             continue
         if as_json:
             echo_json(_verdict_json(verdict))
         else:
-            for line in _lines_of(verdict, verbose=verbose):
-                click.echo(line)
+            echo_lines(_lines_of(verdict, verbose=verbose))
             if not verdict.passed:
                 say_read(verdict.read)
         yield "passed" if verdict.passed else "failed"
-
-
-def _refuse_strange(case: Case) -> None:
-    """Refuse files of events that cannot be read at all, or are given twice."""
-    for paths in case.paths.values():
-        for path in paths:
-            refuse_strange(path)
-    refuse_twice(case.paths)
 
 
 def _placed(error: TocsinError, case: Case) -> TocsinError:
@@ -105,13 +97,6 @@ def _placed(error: TocsinError, case: Case) -> TocsinError:
     if isinstance(error, ConfigError) and error.line:
         return error
     return case.place.error(error.message, error.hint)
-
-
-def _complain(error: TocsinError, *, as_json: bool) -> None:
-    if as_json:
-        echo_json(diagnostic_json(error, "error"))
-    else:
-        complain(error)
 
 
 def _lines_of(verdict: Verdict, *, verbose: bool) -> Iterator[str]:
@@ -128,12 +113,6 @@ def _lines_of(verdict: Verdict, *, verbose: bool) -> Iterator[str]:
         yield f"        {place}: {_told(check, verdict)}"
     if verdict.basis and any(check.bounds is not None for check in shown):
         yield f"        (probabilities are {verdict.basis})"
-
-
-def _summary(tests: int, failed: int, errors: int) -> str:
-    """Return how many tests there were, and how they came out."""
-    text = f"{tests} test{'' if tests == 1 else 's'}, {failed} failed"
-    return text + (f", and {errors} error{'' if errors == 1 else 's'}" if errors else "")
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:

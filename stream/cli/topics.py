@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from stream.cli.add_partitions import add_partitions
 from stream.cli.main import Suggesting
-from stream.cli.shared import FILE, load_alarms, refuse_found, say_awaited
+from stream.cli.options import CONFIGURATION
+from stream.cli.shared import load_alarms, refuse_found, say_awaited
 from stream.kafka.topics import check as check_topics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["topics"]
-
-_PARTITIONS: Final = 4
 
 
 @click.group(cls=Suggesting)
@@ -25,30 +24,31 @@ def topics() -> None:
 
 
 @topics.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 def check(file: Path) -> None:
     """Check the topics that a configuration needs; change nothing."""
     _check(file)
 
 
 @topics.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @click.option(
     "--partitions",
     type=click.IntRange(1),
-    default=_PARTITIONS,
+    default=4,
     show_default=True,
     help="Partitions of new feed topics.",
 )
 def create(file: Path, partitions: int) -> None:
     """Create the topics that are missing, and check all; a topic that exists is not changed."""
-    _check(file, create_missing=True, partitions=partitions)
+    _check(file, created_with=partitions)
 
 
-def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
+def _check(file: Path, *, created_with: int = 0) -> None:
+    """Say what is wrong; feed topics that are missing are created with so many partitions."""
     alarms = load_alarms(file)
     say_awaited(alarms)
-    found, _ = check_topics(alarms, create_missing=create_missing, partitions=partitions)
+    found, _ = check_topics(alarms, create_missing=bool(created_with), partitions=created_with)
     refuse_found(found)
     click.echo("ok")
 

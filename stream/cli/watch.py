@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.options import JSON_LINES
-from stream.cli.shared import FILE, load_alarms, say_awaited
+from stream.cli.options import CONFIGURATION, JSON_LINES
+from stream.cli.shared import echo_lines, load_alarms, say_awaited
 from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.public.reader import Position
 from stream.kafka.watch import watch as follow
+from stream.model.headings import group_name
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 
@@ -26,7 +27,7 @@ __all__ = ["watch"]
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@CONFIGURATION
 @JSON_LINES
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest records kept.")
 @click.option(
@@ -47,8 +48,7 @@ def watch(
 
     def show(record: Watched) -> None:
         try:
-            for line in [encode(record)] if as_json else lines.of(record):
-                click.echo(line)
+            echo_lines([encode(record).decode()] if as_json else lines.of(record))
         except BrokenPipeError as error:  # else it would be taken for Kafka's
             raise _ReaderGone from error
 
@@ -57,8 +57,7 @@ def watch(
             follow(alarms, show, Position(group, from_beginning=from_beginning))
     except _ReaderGone as gone:
         raise gone.__cause__ or gone from None
-    for line in lines.rest():
-        click.echo(line)
+    echo_lines(lines.rest())
 
 
 class _ReaderGone(Exception):  # noqa: N818 -- nothing is wrong: nobody reads any more
@@ -90,7 +89,7 @@ class _Lines:
                 line = said = f"{line}{self._spent}"
         else:
             level = f"  {record.severity}" if record.severity else ""
-            group = ", ".join(record.group.values()) or "(all)"
+            group = group_name(record.group)
             line = f"{record.alarm}  {group}{level}"
             said = f"{when}  {line}"
         if said != self._said:

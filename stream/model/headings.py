@@ -8,10 +8,17 @@ from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Feed
 
-__all__ = ["heading"]
+__all__ = ["group_name", "heading"]
+
+
+def group_name(group: Mapping[str, str]) -> str:
+    """Return a group, given as its values by field, as people read it."""
+    return ", ".join(group.values()) or "(all)"
 
 
 def heading(spec: AggregateSpec, feed: Feed) -> str:

@@ -9,19 +9,17 @@ file in another folder, nor keep anything where nobody can write.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import FeedClaimedError, LedgerCorruptError
-from accountant.store.files import sync_directory
+from accountant.store.files import sync_directory, written_whole
 from stream.model.references import public_feeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
@@ -98,8 +96,8 @@ class FileClaims:
             FeedClaimedError: another ledger was faster.
             LedgerCorruptError: a claim cannot be read.
         """
-        free = {path: place for path, place in self._places.items() if _read(place) is None}
-        unkept = self._put(free, _link)
+        free = [path for path, place in self._places.items() if _read(place) is None]
+        unkept = self._write(free, force=False)
         self.refuse_others()
         return unkept
 
@@ -108,13 +106,17 @@ class FileClaims:
 
         What the others spent must have been charged before.
         """
-        return self._put(self._places, lambda part, place: part.replace(place))
+        return self._write(self._places, force=True)
 
-    def _put(self, places: Mapping[Path, Path], put: Callable[[Path, Path], object]) -> list[Path]:
+    def _write(self, paths: Iterable[Path], *, force: bool) -> list[Path]:
         unkept = []
-        for path, place in places.items():
+        for path in paths:
+            place = self._places[path]
             try:
-                _write(place, self._mine, put)
+                place.parent.mkdir(mode=0o700, exist_ok=True)
+                with suppress(FileExistsError), written_whole(place, force=force) as file:
+                    file.write(json.dumps(asdict(self._mine)).encode())
+                sync_directory(place.parent)
             except OSError:
                 unkept.append(path)
         return unkept
@@ -147,25 +149,3 @@ def _read(place: Path) -> FileClaim | None:
             hint="restore it and let this user read it, or remove it if you know that this "
             "ledger is the owner",
         ) from None
-
-
-def _write(place: Path, claim: FileClaim, put: Callable[[Path, Path], object]) -> None:
-    """Write a claim whole and on the disk, under its name or not at all."""
-    place.parent.mkdir(mode=0o700, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=place.name)
-    part = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(asdict(claim)).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        put(part, place)
-    finally:
-        part.unlink(missing_ok=True)
-    sync_directory(place.parent)
-
-
-def _link(part: Path, place: Path) -> None:
-    """Give a file its name unless another has it: of two that try at once one succeeds."""
-    with suppress(FileExistsError):
-        os.link(part, place)

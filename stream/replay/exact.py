@@ -26,7 +26,7 @@ from stream.model.references import (
     public_feeds,
     references_of,
 )
-from stream.replay.lanes import read_until, source_of
+from stream.replay.lanes import Lanes, source_of
 from stream.replay.replay import windows_of
 from stream.replay.uncharged import uncharged_lanes
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
-    from accountant.records import Partial
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
 
@@ -97,19 +96,17 @@ def count_windows(
     def add(key: WindowKey, lost: Capped) -> None:
         capped[key] += lost
 
-    lanes, public_names = {}, public_feeds(alarms)
+    by_feed, public_names = {}, public_feeds(alarms)
     for feed in feeds_in_use(alarms):
         public = feed.name in public_names
         source, told = source_of(feed, files, alarms), None if public else add
-        lanes[feed.name] = uncharged_lanes(
-            feed, source, *counted_on(feed, alarms), keys, on_capped=told, public=public
+        by_feed[feed.name] = uncharged_lanes(
+            source, *counted_on(feed, alarms), keys, on_capped=told, public=public
         )
-    arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+    lanes = Lanes(by_feed)
     for key in sorted(key for found in keys.values() for key in found):
         alarm = alarms.by_name[key.query]
-        for feed in feeds_of(alarm):
-            read_until(key, lanes[feed.name], arrived)
-        counted = arrived.pop(key)
+        counted = lanes.counted(key, feeds_of(alarm))
         partials, cells = WindowPartials.of(counted), len(alarm.counted)
         banded = mechanism_of(alarm.mechanism).bands is not None
         references = band_of(alarm).references if banded else None
@@ -137,16 +134,13 @@ def spanning(alarms: Alarms, since_ms: int | None, until_ms: int | None) -> Alar
         ConfigError: a feed that an alarm watches declares no history, and one of the two is
             missing; or nothing lies between them.
     """
-    watched = {alarm.feed.name: alarm.feed for alarm in alarms.by_name.values()}
-    feeds = {name: _spanning(feed, since_ms, until_ms) for name, feed in watched.items()}
-    return replace(
-        alarms,
-        feeds={**alarms.feeds, **feeds},
-        by_name={
-            alarm.id: replace(alarm, feed=feeds[alarm.feed.name])
-            for alarm in alarms.by_name.values()
-        },
-    )
+    feeds = dict(alarms.feeds)
+    for alarm in alarms.by_name.values():
+        feeds[alarm.feed.name] = _spanning(alarm.feed, since_ms, until_ms)
+    by_name = {
+        name: replace(alarm, feed=feeds[alarm.feed.name]) for name, alarm in alarms.by_name.items()
+    }
+    return replace(alarms, feeds=feeds, by_name=by_name)
 
 
 def _spanning(feed: Feed, since_ms: int | None, until_ms: int | None) -> Feed:

@@ -130,14 +130,27 @@ def _row(logged: LoggedRecord) -> dict[str, object]:
     }
 
 
-def export_info(path: Path) -> ExportInfo:
-    """Return the topic and partition count of an export.
+def export_info(path: Path) -> ExportInfo | None:
+    """Return what an export says of itself; ``None`` where the file is none.
 
     Raises:
-        DataError: if the file is not an export of this version.
+        DataError: it is of another version, or no export throughout.
     """
-    with _opened(path) as file:
-        return _info(path, file)
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError):
+        return None  # what reads it as events will say what is wrong with it
+    metadata = schema.metadata or {}
+    if EXPORT_MARK not in metadata:
+        return None
+    if metadata[EXPORT_MARK] != str(EXPORT_VERSION).encode():
+        raise DataError(f"{path}: an export of another version than {EXPORT_VERSION}", hint=_HINT)
+    if not schema.equals(_COLUMNS):
+        raise DataError(f"{path}: the columns are not those of an export", hint=_HINT)
+    try:
+        return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
+    except (KeyError, ValueError) as error:
+        raise DataError(f"{path}: topic or partition count is missing", hint=_HINT) from error
 
 
 def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedRecord]:
@@ -148,11 +161,10 @@ def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedReco
         partition: only this partition; ``None`` for all.
 
     Raises:
-        DataError: if the file is not an export of this version.
+        DataError: it cannot be read to its end.
     """
-    with _opened(path) as file:
-        _info(path, file)
-        try:
+    try:
+        with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP):
                 columns = (column.to_pylist() for column in batch.columns)
                 for at, offset, append_ms, log_append, key, value, headers in zip(
@@ -162,27 +174,5 @@ def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedReco
                         pairs = tuple((header["key"], header["value"]) for header in headers)
                         record = Record(offset, append_ms, log_append, value, pairs)
                         yield LoggedRecord(at, record, key)
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{path}: the export is damaged", hint=_HINT) from error
-
-
-def _opened(path: Path) -> pq.ParquetFile:
-    try:
-        return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file", hint=_HINT) from error
-
-
-def _info(path: Path, file: pq.ParquetFile) -> ExportInfo:
-    schema = file.schema_arrow
-    metadata = schema.metadata or {}
-    if EXPORT_MARK not in metadata:
-        raise DataError(f"{path}: a Parquet file, but not an exported log", hint=_HINT)
-    if metadata[EXPORT_MARK] != str(EXPORT_VERSION).encode():
-        raise DataError(f"{path}: an export of another version than {EXPORT_VERSION}", hint=_HINT)
-    if (schema.names, schema.types) != (_COLUMNS.names, _COLUMNS.types):
-        raise DataError(f"{path}: the columns are not those of an export", hint=_HINT)
-    try:
-        return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
-    except (KeyError, ValueError) as error:
-        raise DataError(f"{path}: topic or partition count is missing", hint=_HINT) from error
+        raise DataError(f"{path}: the export is damaged", hint=_HINT) from error

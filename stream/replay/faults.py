@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from stream.events.columns import MAX_STRING_BYTES
 from stream.events.files import misfit
 from stream.model.feeds import FieldType, required_fields
-from stream.replay.findings import OUTSIDE_WINDOWS, UNASKED
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -18,7 +17,21 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.feeds import Feed
 
-__all__ = ["REMEDIES", "passed_by", "shown", "why"]
+__all__ = [
+    "OUTSIDE_HISTORY",
+    "OUTSIDE_WINDOWS",
+    "REMEDIES",
+    "UNASKED",
+    "passed_by",
+    "why",
+]
+
+OUTSIDE_HISTORY: Final = "outside_history"
+"""Dated outside the feed's public history."""
+OUTSIDE_WINDOWS: Final = "outside_windows"
+"""Dated in the history, when no window that is to be decided runs."""
+UNASKED: Final = "unasked"
+"""No alarm's WHERE or FILTER is true of it."""
 
 _SHOWN: Final = 80
 _MANY: Final = 2_000
@@ -49,7 +62,7 @@ _SOUND: Final[Mapping[str, Callable[[object], bool]]] = {
 """What a value of a row that was dropped for this is not."""
 
 
-def shown(value: object) -> str:
+def _quoted(value: object) -> str:
     """Return a value as a terminal may show it: one short line without control characters."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
@@ -73,14 +86,14 @@ def why(
         text: the values are cells of CSV.
     """
     if isinstance(values, str):
-        return shown(values)
+        return _quoted(values)
     if reason == "missing_field":
         found = _missing(values, feed)
     elif reason == "out_of_domain":
         found = _unknown(values, feed, alarms)
     else:
         found = _unfit(reason, values, feed, text=text)
-    return "; ".join(found) or shown(dict(values))
+    return "; ".join(found) or _quoted(dict(values))
 
 
 def passed_by(reason: str, time_ms: int, feed: Feed, timezone: str) -> str:
@@ -109,7 +122,7 @@ def _unfit(reason: str, values: Mapping[str, object], feed: Feed, *, text: bool)
     """Yield the fields whose own values are the reason."""
     for name, field in feed.fields.items():
         value = values.get(name)
-        told = f"`{name}` is {shown(value)}"
+        told = f"`{name}` is {_quoted(value)}"
         if reason == "wrong_type" and misfit(value, field.type, text=text):
             told += f", declared as {field.type.value}"
             if field.type is FieldType.TIMESTAMP:
@@ -139,9 +152,9 @@ def _unknown(values: Mapping[str, object], feed: Feed, alarms: Sequence[Alarm]) 
                 told[f"no `{name}`"] = None
             elif written not in known:
                 near = _nearest(written, known)
-                asked = f"; did you mean {shown(near)}?" if near else ""
+                asked = f"; did you mean {_quoted(near)}?" if near else ""
                 place = feed.fields[name].domain_file or f"the domain of `{name}`"
-                told[f"{shown(value)} is not in {place}{asked}"] = None
+                told[f"{_quoted(value)} is not in {place}{asked}"] = None
     return told
 
 

@@ -1,28 +1,42 @@
-"""What was found in recorded events: exact and private, for the custodian's terminal."""
+"""What is found in recorded events as they are read: exact and private, for the custodian alone."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from stream.counting.alike import selection_key
+from stream.counting.fates import FAULTS, Fate, drops_of
+from stream.counting.projection import Columns, project
+from stream.model.references import counted_on
+from stream.replay.faults import OUTSIDE_HISTORY, OUTSIDE_WINDOWS, UNASKED, passed_by, why
+from stream.replay.replay import windows_of
+from stream.windows.instants import TIME_END_MS
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
-__all__ = [
-    "OUTSIDE_HISTORY",
-    "OUTSIDE_WINDOWS",
-    "UNASKED",
-    "AlarmSurvey",
-    "FeedSurvey",
-    "Finding",
-]
+    from numpy.typing import NDArray
 
-OUTSIDE_HISTORY: Final = "outside_history"
-"""Dated outside the feed's public history."""
-OUTSIDE_WINDOWS: Final = "outside_windows"
-"""Dated in the history, when no window that is to be decided runs."""
-UNASKED: Final = "unasked"
-"""No alarm's WHERE or FILTER is true of it."""
+    from accountant.costs.charges import WindowKey
+    from stream.events.decoder import Batch
+    from stream.model.alarm import Alarm
+    from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
+
+    _Mask = NDArray[np.bool_]
+
+__all__ = ["AlarmSurvey", "FeedSurvey", "Finding"]
+
+_NONE_USABLE: Final = {
+    OUTSIDE_HISTORY: "none of its events lies in the feed's `history`",
+    OUTSIDE_WINDOWS: "none of its events lies in a window that would be decided",
+    UNASKED: "no alarm asks for any of its events",
+    "out_of_domain": "none of its events has a value of the declared domain",
+}
 
 
 @dataclass(slots=True)
@@ -31,7 +45,7 @@ class Finding:
 
     Args:
         rows: how many.
-        place: where the first of them stands; empty where that was not looked for.
+        place: of the first of them in its file; empty where that was not looked for.
         example: what is wrong with it, with its values.
     """
 
@@ -39,56 +53,159 @@ class Finding:
     place: str = ""
     example: str = ""
 
-    def add(self, rows: int, example: Callable[[], tuple[str, str]] | None = None) -> None:
-        """Add rows; the first is described, as soon as there is a description."""
-        self.rows += rows
-        if not self.place and example is not None:
-            self.place, self.example = example()
 
-
-@dataclass(frozen=True, slots=True)
 class AlarmSurvey:
     """What one alarm, and those that count the same rows, can use of a feed; private.
 
     Args:
-        alarms: their names.
+        alarm: the first of them.
+        windows: to be decided.
+
+    Attributes:
+        alarm: its groups are those that are counted.
+        windows: whether there is any.
         asked: rows that its WHERE asks for, and the FILTER of some statistic.
-        usable: rows that a window takes which is to be decided.
-        windows: whether there is any such window.
-        groups: how many it has.
-        unseen: names of some groups that no usable row is of, in the order of the domain.
-        unseen_count: how many there are.
+        usable: rows that one of the windows takes.
+        seen: shape (groups,), bool: of which there is a usable row.
     """
 
-    alarms: tuple[str, ...]
-    asked: int
-    usable: int
-    windows: bool
-    groups: int
-    unseen: tuple[str, ...]
-    unseen_count: int
+    def __init__(self, alarm: Alarm, windows: Sequence[WindowKey]) -> None:
+        self.alarm = alarm
+        self.windows = bool(windows)
+        self.asked = self.usable = 0
+        self.seen = np.zeros(len(alarm.counted), np.bool_)
+        self._starts = np.array([window.start_ms for window in windows], np.int64)
+        self._ends = np.array([window.end_ms for window in windows], np.int64)
+
+    def add(
+        self, columns: Columns, dated: _Mask, in_time: _Mask
+    ) -> tuple[NDArray[np.uint8], _Mask, _Mask]:
+        """Count a batch.
+
+        Args:
+            columns: of the batch.
+            dated: rows in the history.
+            in_time: rows that did not come too early or too late.
+
+        Returns:
+            Per row its fate, whether nothing but its time may be wrong, and whether it is usable.
+        """
+        rows, fates = project(self.alarm, columns)
+        self.asked += int(np.count_nonzero(fates))
+        ready, times = fates == Fate.USED, columns.batch.time_ms
+        began, ended = (np.searchsorted(at, times, "right") for at in (self._starts, self._ends))
+        inside = began > ended
+        outside = np.flatnonzero(ready & dated & ~inside)
+        fates[outside[~self._some_run(times[outside])]] = Fate.UNASKED
+        usable = ready & in_time & inside
+        self.usable += int(np.count_nonzero(usable))
+        self.seen[rows.cell[usable[ready]]] = True
+        return fates, ready, usable
+
+    def _some_run(self, times: NDArray[np.int64]) -> _Mask:
+        """Tell at which times a window runs, also one that reaches beyond the history."""
+        first, last = self.alarm.calendar.containing(times)
+        starts, place = np.unique(first, return_inverse=True)
+        running = map(self.alarm.calendar.next_active, starts.tolist())
+        runs: _Mask = np.array([*running], np.int64)[place] <= last
+        return runs
 
 
-@dataclass(frozen=True, slots=True)
 class FeedSurvey:
-    """What was read of one feed; private.
+    """Counts the rows of one feed; private.
 
     Args:
+        feed: the feed.
+        alarms: the configuration.
+
+    Attributes:
         feed: its name.
-        rows: how many rows, bad ones included.
+        declared: what its events are declared to be.
+        counted: what is counted of them, by alarm.
+        budget: its contribution bounds hold.
+        windows: to be decided, by alarm id.
+        rows: how many were read, bad ones included.
         usable: rows that some window takes which is to be decided.
         dropped: rows that are dropped, by reason: what ``tocsin_events_dropped_total`` will say.
         passed_by: rows that are in order and lie outside the history, outside every window that
             runs, or are not asked for by any alarm.
-        alarms: by alarm.
+        alarms: what each selection of rows finds.
     """
 
-    feed: str
-    rows: int
-    usable: int
-    dropped: Mapping[str, Finding]
-    passed_by: Mapping[str, Finding]
-    alarms: tuple[AlarmSurvey, ...]
+    def __init__(self, feed: Feed, alarms: Alarms) -> None:
+        self.feed, self.declared, self._timezone = feed.name, feed, alarms.timezone
+        self.counted, self.budget = counted_on(feed, alarms)
+        # The windows are the alarm's own, also where its references are counted here.
+        self.windows = {one.id: list(windows_of(alarms.by_name[one.id])) for one in self.counted}
+        alike: dict[Hashable, Alarm] = {}
+        for alarm in self.counted:
+            alike.setdefault((selection_key(alarm), alarm.calendar), alarm)
+        self.alarms = [AlarmSurvey(one, self.windows[one.id]) for one in alike.values()]
+        self.rows = self.usable = 0
+        self.dropped: defaultdict[str, Finding] = defaultdict(Finding)
+        self.passed_by: defaultdict[str, Finding] = defaultdict(Finding)
+
+    def read(self, rows: int) -> None:
+        """Count rows that were read, bad ones included."""
+        self.rows += rows
+
+    def drops(self, drops: Mapping[str, int]) -> None:
+        """Count rows that are dropped, by reason."""
+        for reason, rows in drops.items():
+            self.dropped[reason].rows += rows
+
+    def example(
+        self, reason: str, place: str, values: Mapping[str, object] | str, *, text: bool = False
+    ) -> None:
+        """Describe a row that is dropped, where it is the first for its reason.
+
+        Args:
+            reason: why.
+            place: file and row, or partition and offset.
+            values: by field, or the row's text.
+            text: the values are cells of CSV.
+        """
+        finding = self.dropped[reason]
+        if not finding.place:
+            finding.place = place
+            finding.example = why(reason, values, self.declared, self.counted, text=text)
+
+    def see(self, batch: Batch, where: str, fates: NDArray[np.uint8] | None = None) -> None:
+        """Count rows that could be read.
+
+        Args:
+            batch: the rows.
+            where: they lie, before their offsets.
+            fates: what became of them, where the drops are counted already; ``None`` where all came
+                in time.
+        """
+        from_ms, until_ms = self.declared.history or (0, TIME_END_MS)
+        dated = (batch.time_ms >= from_ms) & (batch.time_ms < until_ms)
+        in_time = np.ones(len(batch), np.bool_) if fates is None else fates == Fate.USED
+        columns = Columns(batch)
+        each = zip(*(one.add(columns, dated, in_time) for one in self.alarms), strict=True)
+        farthest, ready, usable = (np.maximum.reduce(one) for one in each)
+        self.usable += int(np.count_nonzero(usable))
+        if fates is None:
+            fates = farthest
+            self.drops(drops_of(fates))
+        for fate in FAULTS:
+            if len(mine := np.flatnonzero(fates == fate)):
+                row = batch.rows.slice(mine[0], 1).to_pylist()[0]
+                self.example(fate.name.lower(), f"{where} {batch.offset[mine[0]]}", row)
+        left = ~usable & ~np.isin(fates, FAULTS)
+        for reason, rows in (
+            (OUTSIDE_HISTORY, left & ready & ~dated),
+            (OUTSIDE_WINDOWS, left & ready & dated),
+            (UNASKED, left & ~ready),
+        ):
+            if len(mine := np.flatnonzero(rows)):
+                finding, time_ms = self.passed_by[reason], int(batch.time_ms[mine[0]])
+                finding.rows += len(mine)
+                finding.place = finding.place or f"{where} {batch.offset[mine[0]]}"
+                finding.example = finding.example or passed_by(
+                    reason, time_ms, self.declared, self._timezone
+                )
 
     @property
     def unfit(self) -> str | None:
@@ -102,15 +219,7 @@ class FeedSurvey:
             return _NONE_USABLE.get(worst, "none of its events can be used")
         if 2 * sum(found.rows for found in self.dropped.values()) > self.rows:
             return "more than half of its events cannot be used"
-        for alarm in self.alarms:
-            if alarm.windows and alarm.asked and not alarm.usable:
-                return f"alarm {alarm.alarms[0]!r} can use none of its events"
+        for found in self.alarms:
+            if found.windows and found.asked and not found.usable:
+                return f"alarm {found.alarm.id!r} can use none of its events"
         return None
-
-
-_NONE_USABLE: Final = {
-    OUTSIDE_HISTORY: "none of its events lies in the feed's `history`",
-    OUTSIDE_WINDOWS: "none of its events lies in a window that would be decided",
-    UNASKED: "no alarm asks for any of its events",
-    "out_of_domain": "none of its events has a value of the declared domain",
-}

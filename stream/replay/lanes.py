@@ -7,22 +7,19 @@ event time. Of an export, offsets and append times are the log's own.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, TypeAlias
 
 from accountant.errors import ConfigError, DataError
 from stream.counting.partition import ReadStart
 from stream.events.files import EventFiles
 from stream.model.feeds import Clock
-from stream.replay.exports import EXPORT_MARK, ExportInfo, export_info, read_log
+from stream.replay.exports import export_info, read_log
 
 if TYPE_CHECKING:
-    from collections import defaultdict
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accountant.costs.charges import WindowKey
@@ -31,17 +28,11 @@ if TYPE_CHECKING:
     from stream.events.decoder import Batch, Record
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
+    from stream.replay.exports import ExportInfo
 
     MakeReader: TypeAlias = Callable[[int, int], PartitionReader]
 
-__all__ = [
-    "ExportSource",
-    "FileSource",
-    "Lane",
-    "Source",
-    "read_until",
-    "source_of",
-]
+__all__ = ["Lane", "Lanes", "Source", "source_of"]
 
 _RECORDS = 8_192
 
@@ -85,66 +76,72 @@ def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -
             file=alarms.file,
             hint=f"add `--replay {feed.name}=PATH`",
         )
-    exports = [path for path in paths if _is_export(path)]
-    if not exports:
-        return FileSource(feed, tuple(paths))
-    if len(paths) > 1:
-        raise DataError(
-            f"{exports[0]}: an exported log cannot be replayed with other files",
-            hint=f"give feed {feed.name!r} this file only",
-        )
-    info = export_info(exports[0])
-    if info.topic != feed.topic:
-        raise DataError(
-            f"{exports[0]}: an export of topic {info.topic!r}",
-            hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
-        )
-    return ExportSource(exports[0], info)
+    for path in paths:
+        if (info := export_info(path)) is None:
+            continue
+        if len(paths) > 1:
+            raise DataError(
+                f"{path}: an exported log cannot be replayed with other files",
+                hint=f"give feed {feed.name!r} this file only",
+            )
+        if info.topic != feed.topic:
+            raise DataError(
+                f"{path}: an export of topic {info.topic!r}",
+                hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
+            )
+        return Source(feed, paths, info)
+    return Source(feed, paths)
 
 
-def read_until(
-    key: WindowKey, lanes: Sequence[Lane], arrived: defaultdict[WindowKey, list[Partial]]
-) -> None:
-    """Read on until every partition has counted a window.
+class Lanes:
+    """All partitions of some feeds, read on until they have counted what is asked for.
 
     Args:
-        key: the window.
-        lanes: all of one feed.
-        arrived: partials that came so far, of this and of other windows; more are added.
-
-    Raises:
-        RuntimeError: it is none of the windows that the lanes were begun for.
+        by_feed: by name of the feed.
     """
-    for lane in lanes:
-        while all(counted.partition != lane.reader.stored_partition for counted in arrived[key]):
-            if lane.ended:
-                raise RuntimeError("a file ended before the last window of the history")
-            for counted in lane.advance():
-                arrived[counted.key].append(counted)
+
+    def __init__(self, by_feed: Mapping[str, Sequence[Lane]]) -> None:
+        self._by_feed = by_feed
+        self._arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+
+    def counted(self, key: WindowKey, feeds: Iterable[Feed]) -> list[Partial]:
+        """Return a window's partials of every partition of some feeds; asked for once.
+
+        Raises:
+            RuntimeError: it is none of the windows that the lanes were begun for.
+        """
+        for feed in feeds:
+            for lane in self._by_feed[feed.name]:
+                wanted = lane.reader.stored_partition
+                while all(counted.partition != wanted for counted in self._arrived[key]):
+                    if lane.ended:
+                        raise RuntimeError("a file ended before the last window of the history")
+                    for counted in lane.advance():
+                        self._arrived[counted.key].append(counted)
+        return self._arrived.pop(key, [])
 
 
 @dataclass(frozen=True, slots=True)
-class FileSource:
-    """Files of events: one partition, in event-time order.
+class Source:
+    """The files of one feed: of events, or one export of a log.
 
     Args:
         feed: what the events are declared to be.
-        paths: Parquet, CSV or JSON lines.
+        paths: Parquet, CSV or JSON lines; or the export.
+        export: its topic and partitions; ``None`` for files of events.
     """
 
     feed: Feed
-    paths: tuple[Path, ...]
+    paths: Sequence[Path]
+    export: ExportInfo | None = None
 
-    partitions: ClassVar = 1
-    """Everybody's events lie together."""
+    @property
+    def partitions(self) -> int:
+        """As the topic had; everybody's events lie together in files of events."""
+        return 1 if self.export is None else self.export.partitions
 
-    def lanes(
-        self,
-        make: MakeReader,
-        cursors: Mapping[str, int],
-        last_cut_ms: int,
-    ) -> list[Lane]:
-        """Read and order the files, and begin.
+    def lanes(self, make: MakeReader, cursors: Mapping[str, int], last_cut_ms: int) -> list[Lane]:
+        """Begin to read: files of events in order, or each partition at its first record.
 
         Args:
             make: returns the reader of a partition, of so many; not begun.
@@ -154,50 +151,22 @@ class FileSource:
         Raises:
             DataError: a file cannot be read, or is not what its feed declares.
         """
-        reader, events = make(0, 1), EventFiles(self.feed, self.paths)
-        reader.take_note(len(events) + sum(events.drops.values()), events.drops)
-        reader.begin(cursors, ReadStart(whole=True))
-        batches = events.batches(hash_key=reader.hash_key)
-        return [Lane(reader, _by_batches(reader, last_cut_ms, batches))]
-
-
-@dataclass(frozen=True, slots=True)
-class ExportSource:
-    """An export of a log.
-
-    Args:
-        path: the file.
-        info: its topic and partitions.
-    """
-
-    path: Path
-    info: ExportInfo
-
-    @property
-    def partitions(self) -> int:
-        """As the topic had."""
-        return self.info.partitions
-
-    def lanes(
-        self,
-        make: MakeReader,
-        cursors: Mapping[str, int],
-        last_cut_ms: int,
-    ) -> list[Lane]:
-        """Begin every partition at the first record that was retained; as of files."""
         lanes: list[Lane] = []
         for partition in range(self.partitions):
             reader = make(partition, self.partitions)
-            records = (one.record for one in read_log(self.path, partition=partition))
-            first = next(records, None)
+            if self.export is None:
+                events, first = EventFiles(self.feed, self.paths), None
+                reader.take_note(len(events) + sum(events.drops.values()), events.drops)
+                batches = events.batches(hash_key=reader.hash_key)
+                stretches = _by_batches(reader, last_cut_ms, batches)
+            else:
+                records = (one.record for one in read_log(self.paths[0], partition=partition))
+                first = next(records, None)
+                whole = records if first is None else chain((first,), records)
+                stretches = _by_records(reader, last_cut_ms, whole)
             reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
-            whole = records if first is None else chain((first,), records)
-            lanes.append(Lane(reader, _by_records(reader, last_cut_ms, whole)))
+            lanes.append(Lane(reader, stretches))
         return lanes
-
-
-Source: TypeAlias = FileSource | ExportSource
-"""The files of one feed."""
 
 
 def _by_batches(
@@ -233,14 +202,3 @@ def _by_records(
         yield
     reader.arrived_through(last_cut_ms)
     yield
-
-
-def _is_export(path: Path) -> bool:
-    """Tell exports from files of events, without judging either."""
-    if path.suffix.lower() != ".parquet":
-        return False
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (pa.ArrowException, OSError):
-        return False  # what reads it will say what is wrong with it
-    return EXPORT_MARK in metadata

@@ -11,7 +11,7 @@ that was killed goes on where it stopped.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -25,19 +25,18 @@ from stream.decisions.steps import Step, no_step
 from stream.model.references import counted_on, feeds_in_use, feeds_of
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
-from stream.replay.lanes import read_until, source_of
+from stream.replay.lanes import Lanes, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from accountant.records import Partial, StoredDecision
+    from accountant.records import StoredDecision
     from stream.decisions.steps import StepHook
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
-    from stream.replay.lanes import Lane
 
 __all__ = ["Replay", "windows_of"]
 
@@ -145,12 +144,9 @@ class Replay:
         if not self._todo:
             return
         lanes = self._lanes()
-        arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
         for key in self._todo:
             alarm = self._alarms.running[key.query]
-            for feed in feeds_of(alarm):
-                read_until(key, lanes[feed.name], arrived)
-            for counted in arrived.pop(key, ()):
+            for counted in lanes.counted(key, feeds_of(alarm)):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
                 self._ledger.counts.put_partial(counted)
                 self.runtime.step(Step.AFTER_PARTIAL, key)
@@ -220,22 +216,19 @@ class Replay:
             self._ledger.mark_published(*self._left)
             self._left.clear()
 
-    def _lanes(self) -> dict[str, list[Lane]]:
-        last_cut_ms: defaultdict[str, int] = defaultdict(int)
-        for key in self._todo:
-            alarm = self._alarms.running[key.query]
-            cut_ms = key.end_ms + alarm.grace_ms
-            for feed in feeds_of(alarm):
-                last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
-        return {
-            feed.name: self._sources[feed.name].lanes(
-                partial(self.runtime.reader, feed, topic_id=_topic_id(feed)),
-                {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
-                last_cut_ms[feed.name],
-            )
-            for feed in self._feeds
-            if feed.name in last_cut_ms
-        }
+    def _lanes(self) -> Lanes:
+        """Begin to read every feed of which a window is left."""
+        by_feed = {}
+        for feed in self._feeds:
+            counted = {alarm.id: alarm.grace_ms for alarm in counted_on(feed, self._alarms)[0]}
+            left = [key for key in self._todo if key.query in counted]
+            if left:
+                by_feed[feed.name] = self._sources[feed.name].lanes(
+                    partial(self.runtime.reader, feed, topic_id=_topic_id(feed)),
+                    {alarm: self._cursors[alarm] for alarm in counted},
+                    max(key.end_ms + counted[key.query] for key in left),
+                )
+        return Lanes(by_feed)
 
 
 def windows_of(alarm: Alarm) -> Iterator[WindowKey]:

@@ -11,7 +11,6 @@ All of this is exact and private: it is for the terminal of the custodian, who o
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +20,8 @@ from stream.events.decoder import Batcher
 from stream.events.files import read_stretches
 from stream.model.alarms import each_for_itself
 from stream.model.references import feeds_in_use
-from stream.replay.lanes import ExportSource, source_of
-from stream.replay.replay import windows_of
-from stream.replay.tally import Row, Tally
+from stream.replay.findings import FeedSurvey
+from stream.replay.lanes import source_of
 from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.events.decoder import Batch
-    from stream.events.files import Stretch
     from stream.model.alarms import Alarms
-    from stream.replay.findings import FeedSurvey
+    from stream.replay.lanes import Source
 
 __all__ = ["survey"]
 
@@ -55,62 +52,52 @@ def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurv
         DataError: a file is not what its feed declares.
     """
     alarms = each_for_itself(alarms)
-    found = []
+    surveys = []
     for feed in feeds_in_use(alarms):
-        source = source_of(feed, files, alarms)
-        tally = Tally(feed, alarms)
-        if isinstance(source, ExportSource):
-            _read_export(source, tally, alarms)
+        source, found = source_of(feed, files, alarms), FeedSurvey(feed, alarms)
+        if source.export is not None:
+            _read_export(source, found)
         else:
-            for path in files[feed.name]:
-                _read_file(path, tally)
-        found.append(tally.counted())
-    return found
+            for path in source.paths:
+                _read_file(path, found)
+        surveys.append(found)
+    return surveys
 
 
-def _read_file(path: Path, tally: Tally) -> None:
+def _read_file(path: Path, found: FeedSurvey) -> None:
     """Count the rows of a file of events, as if each had been appended at its event time."""
     # No hash leaves this object, so its key is immaterial.
-    batcher = Batcher(tally.feed, partitions=1, hash_key=bytes(32))
-    text = path.suffix.lower() == ".csv"
-
-    def row_at(stretch: Stretch, at: int) -> Row:
-        return Row(f"{path.name}, row {stretch.row[at]}", stretch.values(at), text)
-
-    for stretch in read_stretches(path, tally.feed):
+    batcher = Batcher(found.declared, partitions=1, hash_key=bytes(32))
+    where, text = f"{path.name}, row", path.suffix.lower() == ".csv"
+    for stretch in read_stretches(path, found.declared):
         parsed = stretch.parsed
-        tally.read(len(parsed.verdicts))
-        for drop in Drop:
-            bad = np.flatnonzero(parsed.verdicts == verdict(drop))
-            if len(bad):
-                tally.drop(drop.value, len(bad), partial(row_at, stretch, int(bad[0])))
-        good, columns = np.flatnonzero(parsed.verdicts == GOOD), parsed.good().columns
-        times = columns[list(tally.feed.fields).index(tally.feed.time)].to_numpy()
-        batch, _ = batcher.admit(columns, offset=stretch.row[good], append_ms=times)
-        tally.see(batch, lambda at: row_at(stretch, int(good[at])))  # noqa: B023  # called at once
+        found.read(len(parsed.verdicts))
+        drops: dict[str, int] = {}
+        parsed.count_drops(drops)
+        found.drops(drops)
+        for reason in drops:
+            at = int(np.argmax(parsed.verdicts == verdict(Drop(reason))))
+            found.example(reason, f"{where} {stretch.row[at]}", stretch.values(at), text=text)
+        rows = stretch.row[parsed.verdicts == GOOD]
+        batch, _ = batcher.admit(parsed.good().columns, offset=rows, append_ms=np.zeros_like(rows))
+        found.see(batch, where)
 
 
-def _read_export(source: ExportSource, tally: Tally, alarms: Alarms) -> None:
+def _read_export(source: Source, found: FeedSurvey) -> None:
     """Count the records of an export as a replay counts them."""
-    windows = {alarm.id: list(windows_of(alarms.by_name[alarm.id])) for alarm in tally.alarms}
-    if not all(windows.values()):
+    if not all(found.windows.values()):
         return  # nothing would be decided
 
     def counted(partition: int, batch: Batch, fates: NDArray[np.uint8]) -> None:
-        def row_at(at: int) -> Row:
-            values = batch.rows.slice(at, 1).to_pylist()[0]
-            return Row(f"partition {partition}, offset {batch.offset[at]}", values)
-
-        tally.see(batch, row_at, fates)
+        found.see(batch, f"partition {partition}, offset", fates)
 
     lanes = uncharged_lanes(
-        tally.feed,
         source,
-        tally.alarms,
-        tally.budget,
-        windows,
-        on_read=tally.read,
-        on_drops=tally.told,
+        found.counted,
+        found.budget,
+        found.windows,
+        on_read=found.read,
+        on_drops=found.drops,
         on_counted=counted,
     )
     for lane in lanes:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from stream.counting.partition import Told
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.feeds import Feed
     from stream.replay.lanes import Lane, Source
 
 __all__ = ["uncharged_lanes"]
@@ -24,7 +23,6 @@ _NO_TOPIC: Final = "uncharged"
 
 
 def uncharged_lanes(
-    feed: Feed,
     source: Source,
     alarms: Sequence[Alarm],
     budget: Budget,
@@ -36,7 +34,6 @@ def uncharged_lanes(
     """Begin to read a feed from the first window on.
 
     Args:
-        feed: what the events are declared to be.
         source: its files.
         alarms: what is counted of them.
         budget: its contribution bounds hold.
@@ -48,7 +45,7 @@ def uncharged_lanes(
 
     def make(partition: int, partitions: int) -> PartitionReader:
         return PartitionReader(
-            feed=feed,
+            feed=source.feed,
             partition=partition,
             partitions=partitions,
             topic_id=_NO_TOPIC,

@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from accountant.errors import ConfigError
+from accountant.store.files import written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["check_output", "private_file", "write_private"]
-
-_OWNER_ONLY = 0o600
 
 
 def check_output(path: Path, *, force: bool) -> None:
@@ -63,18 +62,9 @@ def private_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     Raises:
         ConfigError: it exists, or cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
-            if force:
-                partial.replace(path)
-            else:
-                os.link(partial, path)  # unlike a rename, this never replaces a file
-        finally:
-            partial.unlink(missing_ok=True)
+        with written_whole(path, force=force) as file:
+            yield file
     except FileExistsError:
         raise _exists(path) from None
     except OSError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import ConfigError, DataError
-from stream.cli.inputs import refuse_strange, refuse_twice
+from stream.cli.inputs import refuse_unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ TAKEN = [
 def test_what_may_be_events_is_taken(tmp_path: Path, name: str, content: bytes) -> None:
     """Whatever becomes of its rows."""
     (tmp_path / name).write_bytes(content)
-    refuse_strange(tmp_path / name)
+    refuse_unreadable({"badges": [tmp_path / name]})
 
 
 REFUSED = [
@@ -50,7 +50,7 @@ def test_what_is_something_else_is_named(
     """By its first bytes, with what to do, as bad data."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=said) as refused:
-        refuse_strange(tmp_path / name)
+        refuse_unreadable({"badges": [tmp_path / name]})
     assert hint in refused.value.hint
 
 
@@ -60,8 +60,8 @@ def test_a_file_is_given_once(tmp_path: Path) -> None:
     path.write_bytes(EVENT)
     other.write_bytes(EVENT)
     link.symlink_to(path)
-    refuse_twice({"badges": [path, other], "doors": [path]})
+    refuse_unreadable({"badges": [path, other], "doors": [path]})
     with pytest.raises(ConfigError, match=rf"{path} is given twice\n"):
-        refuse_twice({"badges": [path, other, path]})
+        refuse_unreadable({"badges": [path, other, path]})
     with pytest.raises(ConfigError, match=rf"{link} is given twice, first as {path}\n"):
-        refuse_twice({"badges": [path, link]})
+        refuse_unreadable({"badges": [path, link]})
