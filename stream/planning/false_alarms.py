@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
@@ -123,6 +122,8 @@ def windows_in_a_week(calendar: Calendar) -> int:
 
 def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
     """Return how likely a cell fires falsely whose count is Poisson about the baseline."""
+    from scipy.special import gammaln, xlogy  # noqa: PLC0415  # check has no baseline, as a rule
+
     if law.alarm.aggregates[0].kind not in _COUNTS or law.alarm.reference is not None:
         return None
     reach = _DEVIATIONS * math.sqrt(baseline) + _DEVIATIONS

@@ -10,7 +10,8 @@ import csv
 import itertools
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -38,6 +39,16 @@ _SCALES: Final = {
     1: "nanoseconds",
 }
 """Units that times are counted in, by how many nanoseconds they are."""
+_INT64: Final = range(-(2**63), 2**63)
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_LOCAL_DATE: Final = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{1,4}\b.*", re.ASCII)
+_DAYS: Final = "days without a time"
+_ODD: Final[Mapping[type, str]] = {
+    dict: "objects with fields of their own",
+    list: "lists",
+    bytes: "bytes that are no text",
+    date: _DAYS,
+}
 _MEANINGS: Final[Mapping[str, Callable[[str], Any]]] = {
     r"(?ai:true|false)": lambda cell: cell.lower() == "true",
     r"-?(?:0|[1-9][0-9]{0,17})": int,
@@ -46,10 +57,10 @@ _MEANINGS: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 """What all cells of a column of CSV can be read as, by how they are written: the first counts."""
 
+_SEPARATOR: Final = re.compile(r"[;\t|]")
 _LISTED: Final = (FieldType.STRING, FieldType.INTEGER)
 _KINDS: Final[Mapping[type, FieldType]] = {
     bool: FieldType.BOOLEAN,
-    float: FieldType.FLOAT,
     datetime: FieldType.TIMESTAMP,
 }
 _PEOPLE: Final = ("person", "user", "customer", "visitor", "member", "employee", "badge", "client")
@@ -63,8 +74,8 @@ class Seen:
     Args:
         name: of the field.
         kind: its type; ``None`` where values are of several types, or nothing that is declared.
-        form: how times are written, also numbers that resemble a time and are read as none, in
-            words; "" of others.
+        form: how times are written, or what resembles a time and is read as none, or why there is
+            no type, in words; "" where there is nothing to say.
         distinct: how many different values there are, up to a limit.
         values: the different values as texts, in order; none where there are more than the limit.
     """
@@ -187,19 +198,38 @@ def _kind(values: Sequence[Any]) -> tuple[FieldType | None, str]:
     """Return the type of a column and, of times, the form; ``None`` where there is none."""
     kinds = {type(value) for value in values}
     if kinds == {str}:
-        if not all(map(_is_instant, values)):
-            return FieldType.STRING, ""
-        zoned = all(value[-1] in "Zz" or {"+", "-"} & set(value[10:]) for value in values)
-        return FieldType.TIMESTAMP, "ISO 8601" if zoned else "ISO 8601 without an offset (UTC)"
+        return _kind_of_texts(values)
     if kinds == {int}:
-        for scale, name in _SCALES.items():
-            if all(value * scale // 1_000_000 in _PLAUSIBLE_MS for value in values):
-                kind = FieldType.TIMESTAMP if name == "milliseconds" else FieldType.INTEGER
-                return kind, f"{name} since 1970"
-        return FieldType.INTEGER, ""
+        return _kind_of_numbers(values)
+    if kinds == {float}:
+        times = all(int(each) * 1_000 in _PLAUSIBLE_MS for each in values if isfinite(each))
+        return FieldType.FLOAT, "seconds since 1970, with fractions" if times else ""
     if kinds == {int, float}:
         return FieldType.FLOAT, ""
-    return _KINDS.get(next(iter(kinds))) if len(kinds) == 1 else None, ""
+    if len(kinds) != 1:
+        return None, "values of several types" if kinds else "nothing"
+    (kind,) = kinds
+    return _KINDS.get(kind), _ODD.get(kind, "")
+
+
+def _kind_of_texts(values: Sequence[str]) -> tuple[FieldType, str]:
+    if all(map(_is_instant, values)):
+        zoned = all(value[-1] in "Zz" or {"+", "-"} & set(value[10:]) for value in values)
+        return FieldType.TIMESTAMP, "ISO 8601" if zoned else "ISO 8601 without an offset (UTC)"
+    if all(map(_DAY.fullmatch, values)):
+        return FieldType.STRING, _DAYS
+    local = all(map(_LOCAL_DATE.fullmatch, values))
+    return FieldType.STRING, "dates with slashes or dots" if local else ""
+
+
+def _kind_of_numbers(values: Sequence[int]) -> tuple[FieldType | None, str]:
+    for scale, name in _SCALES.items():
+        if all(value * scale // 1_000_000 in _PLAUSIBLE_MS for value in values):
+            kind = FieldType.TIMESTAMP if name == "milliseconds" else FieldType.INTEGER
+            return kind, f"{name} since 1970"
+    if not all(value in _INT64 for value in values):
+        return None, "whole numbers beyond 64 bits"
+    return FieldType.INTEGER, ""
 
 
 def _is_instant(text: str) -> bool:
@@ -249,13 +279,28 @@ def _json_lines(path: Path) -> Iterable[Any]:
 
 def _csv_lines(path: Path) -> Iterable[Any]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        rows: list[Any] = list(itertools.islice(reader, MOST_ROWS))
-    whole = [row for row in rows if None not in row and None not in row.values()]
-    yield from [None] * (len(rows) - len(whole))
-    names = [name for name in reader.fieldnames or () if name]
-    columns = (_meant([row[name] for row in whole]) for name in names)
-    yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        reader = csv.reader(_texts(path, file), strict=True)
+        header = next(reader, [])
+        lines = [cells for cells in itertools.islice(reader, MOST_ROWS) if cells]
+    if len(header) == 1 and (other := _SEPARATOR.search(header[0])):
+        raise DataError(
+            f"{path}: the header has one column, separated by {other[0]!r}",
+            hint="separate the columns by commas",
+        )
+    for name in filter(None, header):
+        if header.count(name) > 1:
+            raise DataError(f"{path}: column {name!r} occurs twice", hint="rename one of them")
+    whole = [cells for cells in lines if len(cells) == len(header)]
+    yield from [None] * (len(lines) - len(whole))
+    for row in zip(*map(_meant, zip(*whole, strict=True)), strict=True):
+        yield {name: value for name, value in zip(header, row, strict=True) if name}
+
+
+def _texts(path: Path, lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        if "\0" in line:
+            raise DataError(f"{path}: the file is not text", hint="use another file")
+        yield line
 
 
 def _parquet_rows(path: Path) -> Iterable[Any]:

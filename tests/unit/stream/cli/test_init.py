@@ -140,7 +140,7 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> N
     [
         (
             ("--sample", "us.csv", "--time", "when"),
-            "'when' holds string, and its time is",
+            "'when' holds dates with slashes or dots, and its time is",
         ),
         (("--sample", "own.jsonl", "--group-by", "room"), "the sample has no field 'room'"),
         (("--sample", "own.jsonl", "--values", ","), "there are no values of 'place'"),
