@@ -139,7 +139,7 @@ class _Writer:
         """
         for batch in self.source.record_batches():
             times = batch.column(self.feed.time).to_numpy()
-            at = int(times.searchsorted(self._grid_ms[number - 1])) if number else 0
+            at = int(times.searchsorted(self._grid_ms[max(number - 1, 0)]))  # none lies before it
             end = int(times.searchsorted(self._until_ms))
             while at < end:
                 stop = min(int(times.searchsorted(self._grid_ms[number])), end)
