@@ -105,6 +105,7 @@ def shown(tree: Tree[Asked]) -> str:
         ("3 <> COUNT(*)", "(COUNT(*) > 3 OR COUNT(*) < 3)"),
         ("NOT COUNT(*) = 3", "(COUNT(*) > 3 OR COUNT(*) < 3)"),
         ("COUNT(*) BETWEEN 3 AND seats[room]", "(COUNT(*) >= 3 AND COUNT(*) <= seats[room])"),
+        ("5 BETWEEN COUNT(*) AND COUNT(age)", "(COUNT(*) <= 5 AND COUNT(age) >= 5)"),
         ("COUNT(*) NOT BETWEEN 3 AND 5", "(COUNT(*) < 3 OR COUNT(*) > 5)"),
         (
             "(COUNT(*) > 50 AND AVG(age) > 65) OR COUNT(DISTINCT person) > 80",

@@ -5,6 +5,7 @@ The mark ``⟦`` (removed before reading) stands where the error must point to.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
@@ -179,6 +180,22 @@ def test_quoted_names_and_comments_are_taken() -> None:
 def test_without_group_fields_select_is_one_or_nothing(select: str) -> None:
     """A query of the window alone selects 1."""
     assert parse(query(select=select, group=HOUR)).group == ()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        query(having="COUNT(* EXCEPT (size)) > 3"),
+        query(group=f"room, {HOUR} WITH ROLLUP"),
+        query(source="badges TABLESAMPLE (5)"),
+        query(source=f"({query()}) PIVOT (SUM(size) FOR room IN ('lab'))", having="COUNT(*) > 1"),
+    ],
+)
+def test_no_part_of_a_query_is_ignored(sql: str) -> None:
+    """What the grammar has no place for is refused, wherever it stands."""
+    problem = problem_of(sql)
+    assert problem is not None
+    assert re.search("EXCEPT|ROLLUP|SAMPLE|PIVOT", problem.message)
 
 
 WORDS = [
