@@ -103,24 +103,6 @@ class AggregateSpec:
     not_above: int = 0
     terms: tuple[Term, ...] = ()
 
-    def weight(self, value: int, at: int) -> int:
-        """Return what an event weighs (the definition; the counting does the same on arrays).
-
-        Args:
-            value: x, clipped, in granules; of LINEAR, what the event adds to its terms.
-            at: index of the pivot that applies.
-        """
-        pivot = 0 if self.pivots is None else int(self.pivots[at])
-        match self.kind:
-            case Weight.SUM | Weight.LINEAR:
-                return value
-            case Weight.OFFSET:
-                return self.scale * value - pivot
-            case Weight.RANK:
-                return self.above if value > pivot else self.not_above
-            case _:
-                return 1
-
     @property
     def per_unit(self) -> Fraction:
         """What one unit of it is in the field's own unit (1 for counts and ranks)."""

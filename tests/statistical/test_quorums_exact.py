@@ -17,6 +17,7 @@ from operators.conditions.comparison import Comparison
 from operators.registry import create
 from stream.simulation.truth import may_fire
 from tests.statistical.enumeration import ints
+from tests.support.reference import weighed
 from tests.support.scored import scored
 
 BETA = ALPHA = 0.05
@@ -55,7 +56,7 @@ def statistics(query):
     """Return what all data count to, by definition, shape (statistics, data)."""
     return ints(
         [
-            [sum(n * spec.weight(at + 1, 0) for at, n in enumerate(many)) for many in MANY]
+            [sum(n * weighed(spec, at + 1, 0) for at, n in enumerate(many)) for many in MANY]
             for spec in query.aggregates
         ]
     )

@@ -401,13 +401,27 @@ def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
         return None
     if spec.kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return 1
-    x = min(max(round(Fraction(value) / spec.resolution), spec.lo), spec.hi)
-    if spec.kind is Weight.SUM:
-        return x
-    pivot = int(spec.pivots[cell])
-    if spec.kind is Weight.OFFSET:
-        return spec.scale * x - pivot
-    return spec.above if x > pivot else spec.not_above
+    return weighed(spec, min(max(round(Fraction(value) / spec.resolution), spec.lo), spec.hi), cell)
+
+
+def weighed(spec: AggregateSpec, x: int, cell: int) -> int:
+    """Return what a value weighs in one statistic; of LINEAR, what it adds to all terms.
+
+    Args:
+        spec: the statistic.
+        x: the value, clipped, in granules.
+        cell: index of the pivot that applies.
+    """
+    pivot = 0 if spec.pivots is None else int(spec.pivots[cell])
+    match spec.kind:
+        case Weight.SUM | Weight.LINEAR:
+            return x
+        case Weight.OFFSET:
+            return spec.scale * x - pivot
+        case Weight.RANK:
+            return spec.above if x > pivot else spec.not_above
+        case _:
+            return 1
 
 
 def _weight_of_terms(spec: AggregateSpec, event: Event, cell: int) -> int | None:

@@ -23,6 +23,7 @@ from stream.config.alarms.reduction import (
     Tree,
     reduce,
 )
+from tests.support.reference import weighed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,7 @@ def compared(comparison: Comparison, left: Fraction | None, right: Fraction) -> 
 def statistic(literal: Bound, aggregate: Aggregate, events: list[EVENT], at: int) -> int:
     """Add up the weights of the events that have a value."""
     values = [clipped(aggregate, event) for event in events if event is not None]
-    return sum(literal.weights.weight(value, at) for value in values)
+    return sum(weighed(literal.weights, value, at) for value in values)
 
 
 def reduced(
@@ -168,7 +169,7 @@ def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggre
     }.get(aggregate.function, 1)
     for comparison in Comparison:
         for literal in reduced(aggregate, comparison, [HALF]).leaves():
-            weights = [abs(literal.weights.weight(value, 0)) for value in range(lo, hi + 1)]
+            weights = [abs(weighed(literal.weights, value, 0)) for value in range(lo, hi + 1)]
             assert max(weights) <= (1 if literal.guard else bound)
             if aggregate.function in {Function.SUM, Function.AVG} and not literal.guard:
                 assert max(weights) == bound
