@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Full"]
 
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-_SLOTS_OF_ONE: Final = 2
+_SLOTS_OF_ONE: Final = 8
 _FREE: Final = -1
 
 
@@ -33,7 +33,7 @@ class Full:
     Guarantee: ``narrowed`` only takes away what stands behind as many rows of its own unit, period
     and cell as its statistic counts, all of them among the rows given here. So it may come before
     bounding: the rest is bounded as the whole would have been (see ``Bounds.compact``). It takes
-    nothing away from rows of another roster or period, and may miss what has to share a slot.
+    nothing away from rows of another roster or period, and may miss what shares a slot.
 
     Args:
         rows: in log order, bounded: of any place at most so many as its cap.
@@ -60,12 +60,13 @@ class Full:
 
     def narrowed(self, rows: Contributions) -> Contributions:
         """Return the rows that may still count in some statistic."""
-        if rows.unit.roster is not self._roster:
+        same = rows.unit.roster is self._roster
+        if not (same and bool((rows.period == self._period).all())):
             return rows
         counts, place = rows.counts.copy(), self._place(rows)
-        slot, other = self._slot(place), rows.period != self._period
+        slot = self._slot(place)
         for statistic, table in self._tables.items():
-            counts[statistic] &= (table[slot] != place) | other
+            counts[statistic] &= table.take(slot) != place
         return rows.counting(counts)
 
     def _place(self, rows: Contributions) -> NDArray[np.int64]:

@@ -18,10 +18,10 @@ from operators.conditions.weights import Weight
 from stream.counting.fates import Fate
 from stream.counting.filtering import passing
 from stream.counting.filters import asked
-from stream.events.texts import SHORT_BYTES, Lexicon, Texts
+from stream.events.texts import Lexicon, Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -191,10 +191,13 @@ class Columns:
         self.batch = batch
         self._rows = batch.rows
         self._cells: list[tuple[Domain, tuple[NDArray[np.int64], _Mask]]] = []
-        self._passing: dict[Where, _Mask] = {}
-        self._asked: dict[tuple[Where | None, ...], NDArray[np.uint64]] = {}
-        self._present: dict[str, _Mask] = {}
-        self._granules: dict[tuple[str, Fraction, int, int], NDArray[np.int64]] = {}
+        self._made: dict[Hashable, Any] = {}
+
+    def _once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what is made for a key, made when it is first asked for."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def cells(self, domain: Domain) -> tuple[NDArray[np.int64], _Mask]:
         """Return the group of each row (anything where it has none), and which rows have one.
@@ -220,15 +223,12 @@ class Columns:
 
     def passing(self, where: Where) -> _Mask:
         """Return for which rows a filter is true."""
-        if where not in self._passing:
-            self._passing[where] = passing(where, self._rows)
-        return self._passing[where]
+        return cast("_Mask", self._once(where, lambda: passing(where, self._rows)))
 
     def asked(self, wheres: tuple[Where | None, ...]) -> NDArray[np.uint64]:
         """Return which of some filters are true of each row, packed, shape (n, words)."""
-        if wheres not in self._asked:
-            self._asked[wheres] = asked(wheres, self._rows)
-        return self._asked[wheres]
+        made = self._once(wheres, lambda: asked(wheres, self._rows))
+        return cast("NDArray[np.uint64]", made)
 
     def filtered(self, spec: AggregateSpec) -> _Mask:
         """Return for which rows a statistic's own filter is true: all, without one."""
@@ -238,30 +238,30 @@ class Columns:
 
     def present(self, field: str) -> _Mask:
         """Return which rows have a field, finite where it is a float."""
-        if field not in self._present:
-            column = self._rows.column(field)
-            present: _Mask = column.is_valid().to_numpy(zero_copy_only=False)
-            if pa.types.is_floating(column.type):
-                values = column.fill_null(0).to_numpy(zero_copy_only=False)
-                present = present & np.isfinite(values)
-            self._present[field] = present
-        return self._present[field]
+        return cast("_Mask", self._once(field, lambda: _present(self._rows.column(field))))
 
     def granules(self, spec: AggregateSpec) -> NDArray[np.int64]:
         """Return clipped whole granules of a statistic's field; anything where there is none."""
+        key = (spec.field, spec.resolution, spec.lo, spec.hi)
+        return cast("NDArray[np.int64]", self._once(key, lambda: self._granules(spec)))
+
+    def _granules(self, spec: AggregateSpec) -> NDArray[np.int64]:
         if spec.field is None:
             raise ValueError("a statistic of values names its field")
         resolution = Fraction(1) if spec.resolution is None else spec.resolution
-        key = (spec.field, resolution, spec.lo, spec.hi)
-        if key not in self._granules:
-            values = self._rows.column(spec.field).fill_null(0).to_numpy(zero_copy_only=False)
-            if np.issubdtype(values.dtype, np.floating):
-                finite = np.where(self.present(spec.field), values, 0.0)
-                granules = _float_granules(finite, resolution)
-            else:
-                granules = _integer_granules(values.astype(np.int64), resolution, spec.lo, spec.hi)
-            self._granules[key] = np.clip(granules, spec.lo, spec.hi)
-        return self._granules[key]
+        values = self._rows.column(spec.field).fill_null(0).to_numpy(zero_copy_only=False)
+        if np.issubdtype(values.dtype, np.floating):
+            granules = _float_granules(np.where(self.present(spec.field), values, 0.0), resolution)
+        else:
+            granules = _integer_granules(values.astype(np.int64), resolution, spec.lo, spec.hi)
+        return np.clip(granules, spec.lo, spec.hi)
+
+
+def _present(column: pa.Array) -> _Mask:
+    present: _Mask = column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(column.type):
+        present = present & np.isfinite(column.fill_null(0).to_numpy(zero_copy_only=False))
+    return present
 
 
 def _weights(
@@ -304,53 +304,25 @@ def in_some(counts: _Mask | Sequence[_Mask]) -> _Mask:
     return some
 
 
-def _positions(column: Any, values: tuple[str, ...]) -> NDArray[np.int64]:
+def _positions(column: pa.Array, values: tuple[str, ...]) -> NDArray[np.int64]:
     """Return the position of each row's group value in its public domain, -1 where it is not there.
 
-    Strings are compared byte by byte, so that a value that is not UTF-8 is just another unknown
-    value. Integers are known by their decimal notation, booleans by ``true`` and ``false``.
+    Values are compared byte by byte: integers are known by their decimal notation, booleans by
+    ``true`` and ``false``.
     """
-    positions: NDArray[np.int64]
-    known, short = _domain_index(values)
-    kind = column.type
-    if pa.types.is_string(kind) and short is not None:
-        lexicon, places = short
-        positions = places[lexicon.find(Texts.of(column))]
-        if column.null_count:
-            positions[column.is_null().to_numpy(zero_copy_only=False)] = -1
-        return positions
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
-    encoded = column.dictionary_encode()
-    found = [known.get(_notation(value), -1) for value in encoded.dictionary.to_pylist()]
-    # One more place for null, which dictionary_encode leaves out of the dictionary.
-    table = np.array([*found, -1], np.int64)
-    positions = table[encoded.indices.fill_null(len(found)).to_numpy()]
+    positions = _domain_index(values).find(Texts.of(column.cast(pa.string())))
+    if column.null_count:
+        positions[column.is_null().to_numpy(zero_copy_only=False)] = -1
     return positions
 
 
 @lru_cache(maxsize=256)
-def _domain_index(
-    values: tuple[str, ...],
-) -> tuple[dict[bytes, int], tuple[Lexicon, NDArray[np.int64]] | None]:
-    """Return the position of each domain value; where all are short, also to find many at once.
-
-    The lexicon's numbers, -1 included, are places of an array of positions.
-    """
-    known = {value.encode(): at for at, value in enumerate(values)}
-    longest = max(map(len, known), default=0)
-    if longest > SHORT_BYTES:
-        return known, None
-    lexicon = Lexicon(b"", longest)
-    lexicon.add(Texts.of(pa.array(list(known), pa.binary())))
-    return known, (lexicon, np.array([*known.values(), -1], np.int64))
-
-
-def _notation(value: object) -> bytes:
-    """Return how a domain writes a value."""
-    if isinstance(value, bytes):
-        return value
-    return (str(value).lower() if isinstance(value, bool) else str(value)).encode()
+def _domain_index(values: tuple[str, ...]) -> Lexicon:
+    """Return the values of a domain, each numbered by its position."""
+    texts = Texts.of(pa.array(values, pa.string()))
+    lexicon = Lexicon(b"", texts.most)
+    lexicon.add(texts)
+    return lexicon
 
 
 def _float_granules(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.int64]:

@@ -136,7 +136,7 @@ def _ending(number: int, most: int) -> Words:
 
 
 class Lexicon:
-    """Different short texts, each found by its number: the order in which they were added.
+    """Different texts, each found by its number: the order in which they were added.
 
     Exact for any texts: what stands in a slot is compared word by word, and looking goes on from
     slot to slot until one is free, as most are. Where it begins depends on a key: nobody without it
@@ -144,7 +144,7 @@ class Lexicon:
 
     Args:
         key: at most 64 bytes.
-        longest: bytes of the longest text that is to be added, at most ``SHORT_BYTES``.
+        longest: bytes of the longest text that is to be added.
     """
 
     def __init__(self, key: bytes, longest: int) -> None:
