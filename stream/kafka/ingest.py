@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from collections import defaultdict
 from contextlib import AsyncExitStack, suppress
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Assigned", "Ingest"]
 
+_COUNTED_AT_ONCE = min(os.cpu_count() or 1, 4)
+"""Partitions that are counted side by side: threads are left for what decides and publishes."""
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
@@ -106,6 +109,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         self.assigned: dict[TopicPartition, Assigned] = {}
         """What this worker reads now, and how far."""
         self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
+        self._counting = asyncio.Semaphore(_COUNTED_AT_ONCE)
         self._generation = 0
         self._shared_out = False  # whether there has been an assignment, of no partition perhaps
         self._bounds: dict[TopicPartition, Bounds] = {}  # of those that answered in time
@@ -282,7 +286,8 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         assigned = self.assigned.get(partition)
         if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
-        partials = await asyncio.to_thread(_read_on, assigned.reader, records)
+        async with self._counting:
+            partials = await asyncio.to_thread(_read_on, assigned.reader, records)
         assigned.position = int(records.offset[-1]) + 1
         assigned.again_s = None
         self._runtime.metrics.appended(assigned.feed.name, assigned.reader.newest_append_ms)
@@ -392,7 +397,9 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         cut_ms = reader.oldest_open_cut_ms()
         if feed.clock is Clock.APPEND_TIME and cut_ms is not None and cut_ms <= through_ms:
             reader.arrived_through(through_ms)
-            await self._store(partition, reader, await asyncio.to_thread(_read_on, reader, None))
+            async with self._counting:
+                partials = await asyncio.to_thread(_read_on, reader, None)
+            await self._store(partition, reader, partials)
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
