@@ -103,14 +103,8 @@ class Calendar(ABC):
         return self.bounds(index)
 
     def active(self, index: int) -> bool:
-        """Tell whether the window runs: it lies inside one active interval of the schedule.
-
-        None runs where a skipped day leaves it empty or makes it start together with the next one.
-        """
-        start_ms, end_ms = self.bounds(index)
-        if start_ms in (end_ms, self.bounds(index + 1)[0]):
-            return False
-        return self.schedule is None or self.schedule.contains(start_ms, end_ms)
+        """Tell whether the window runs: it lies inside one active interval of the schedule."""
+        return self.schedule is None or self.schedule.contains(*self.bounds(index))
 
     def next_active(self, index: int) -> int:
         """Return the smallest active index that is not below ``index``.
@@ -118,6 +112,8 @@ class Calendar(ABC):
         Raises:
             ConfigError: no window is active within ten years.
         """
+        if self.active(index):
+            return index
         limit_ms = self.bounds(index)[0] + _SEARCH_LIMIT_MS
         while (bounds := self.bounds(index))[0] <= limit_ms:
             if self.active(index):
@@ -293,6 +289,15 @@ class LocalCalendar(Calendar):
     def wait_ms(self) -> int:
         """Longest time between the ends of windows, an hour longer where clocks are put back."""
         return self._midnights.longest_ms(self.step_days)
+
+    def active(self, index: int) -> bool:
+        """Tell whether the window runs, which none does that a skipped day leaves empty.
+
+        Nor does one that such a day makes start together with the next one.
+        """
+        start_ms, end_ms = self.bounds(index)
+        skipped = start_ms in (end_ms, self.bounds(index + 1)[0])
+        return not skipped and Calendar.active(self, index)  # slots make super() another's
 
     @property
     def _midnights(self) -> Midnights:

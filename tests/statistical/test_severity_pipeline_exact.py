@@ -10,7 +10,7 @@ import pytest
 from accountant.units import from_loss_units
 from operators.noise.certified import exp_neg_bounds
 from operators.single import severity
-from stream.config.alarms.builder import AlarmBuilder
+from stream.config.alarms import builder
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records
 from tests.support.ledgers import must_verify
@@ -98,7 +98,10 @@ def test_neighbours_lose_what_the_ledger_charges(
 
 def test_a_grid_without_the_cap_of_events_is_caught(tmp_path, monkeypatch):
     """Also a count moves by as many as a person may add to a cell."""
-    monkeypatch.setattr(AlarmBuilder, "_cap", 1)
+    assembled = builder.assemble
+    monkeypatch.setattr(
+        builder, "assemble", lambda *given, **named: assembled(*given, **named | {"cap": 1})
+    )
     there, cost, _ = laws(tmp_path / "there", monkeypatch, USER, (0, 1, 2), 5)
     absent, *_ = laws(tmp_path / "absent", monkeypatch, USER, (), 1)
     assert worst(there, absent)[0] > Fraction(1 << 200, exp_neg_bounds(2 * cost, 200)[1])
