@@ -72,10 +72,11 @@ def one_each(
         nothing: stands for a message that is refused; all its values are ``None``.
     """
     left = iter(messages)
-    size = np.fromiter(map(len, messages), np.int64, len(messages))
-    part = np.cumsum(size) // _PIECE_BYTES + np.arange(len(size)) // _AT_ONCE
+    part = np.arange(len(messages)) // _AT_ONCE
+    if sum(map(len, messages)) > _PIECE_BYTES:
+        part += np.cumsum(list(map(len, messages))) // _PIECE_BYTES
     edges = np.flatnonzero(np.diff(part)) + 1
-    for start, stop in pairwise((0, *edges.tolist(), len(size))):
+    for start, stop in pairwise((0, *edges.tolist(), len(messages))):
         verdicts = np.full(stop - start, GOOD, np.uint8)
         found = _decoded(decode, islice(left, stop - start), nothing, verdicts)
         values = (column_of(list(map(of, found)), kind) for of, kind in columns)

@@ -9,7 +9,7 @@ it lies in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -169,7 +169,9 @@ class Decoder:
         if self._broker_dated:
             given, records = len(records), records.where(records.log_append)
             count(drops, Drop.CREATE_TIME, given - len(records))
-        values = [value or b"" for value in records.value]  # no codec can read nothing
+        values: Sequence[Any] = records.value
+        if None in values:
+            values = [value or b"" for value in values]  # no codec can read nothing
         for parsed in pieces(self._parse(values), self._feed):
             batch = self._admitted(parsed, records, drops)
             yield batch, dict(drops)
