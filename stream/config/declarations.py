@@ -131,7 +131,7 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
 
 
 def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:
-    if lo >= hi:
+    if lo > hi or lo == hi == 0:
         message = f"the clip is empty: {decimal(lo)} is not below {decimal(hi)}"
         findings.wrong("clip", message, "write the lower bound first: clip: [0, 100]")
     if step is None:

@@ -33,7 +33,7 @@ VALUE_TYPES: Final[Mapping[FieldType, Any]] = {
 }
 """What msgspec reads a declared type as; ``None`` is of every type."""
 
-_WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -49,10 +49,13 @@ def convert(value: object, kind: FieldType, *, text: bool = False) -> Any:
     Raises:
         msgspec.ValidationError: it is not of the type.
     """
-    if text and kind is FieldType.TIMESTAMP and isinstance(value, str):
-        # msgspec takes a text with a fraction for seconds; numbers are milliseconds here.
+    if text and kind in {FieldType.INTEGER, FieldType.TIMESTAMP} and isinstance(value, str):
+        # msgspec goes by way of floats, and takes a time with a fraction for seconds.
         value, text = int(value) if _WHOLE.fullmatch(value) else value, False
-    return msgspec.convert(value, VALUE_TYPES[kind], strict=not text)
+    found = msgspec.convert(value, VALUE_TYPES[kind], strict=not text)
+    if found is None and value is not None:
+        raise msgspec.ValidationError("null is a word of JSON, and no value of a cell")
+    return found
 
 
 def column_of(values: Sequence[Any], kind: FieldType) -> pa.Array:

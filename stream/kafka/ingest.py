@@ -142,6 +142,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         async with AsyncExitStack() as stack:
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
+            self._runtime.metrics.partitions.begun()
             # Records are many, short-lived and in no cycle: collections would be in vain.
             gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
             keep_freed_memory()
@@ -228,6 +229,8 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
             self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
         for partition in self._opening.keys() - assignment:
             self._opening.pop(partition).cancel()
+            feed = self._feeds[partition.topic]
+            self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
         for partition, assigned in self.assigned.items():
             consumer.seek(partition, assigned.position)
 

@@ -62,11 +62,9 @@ class Witness:
     clock: HeldClock
 
     def __post_init__(self) -> None:
-        """Begin: nothing has been read yet."""
+        """Choose the logs that need a claim."""
         public = public_feeds(self.alarms)
         self._logs = {name: log for name, log in self.all_logs.items() if name not in public}
-        self._claims = Claims()
-        self._known: set[str] = set()  # heads that the ledger was found to have
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Witness]:
@@ -75,6 +73,9 @@ class Witness:
         Raises:
             DependencyError: the topic cannot be read, or written to.
         """
+        self._claims = Claims()
+        # Heads that the ledger was found to have: asked anew, should it be another copy since.
+        self._known: set[str] = set()
         kafka = require_kafka(self.alarms)
         self._producer = AIOKafkaProducer(
             acks="all", enable_idempotence=True, **aiokafka_arguments(kafka)

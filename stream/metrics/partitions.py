@@ -60,6 +60,10 @@ class PartitionFamilies(Collector):
 
     def __init__(self, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
+        self.begun()
+
+    def begun(self) -> None:
+        """Forget what was told: the worker begins to read, anew after an outage."""
         self._places: dict[tuple[str, int], _Place] = {}
         self._shared_out = False
 

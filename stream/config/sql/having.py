@@ -109,7 +109,9 @@ class HavingReader:
             asked += [self._asked(left, end, right) for end in _ENDS.get(meant, (meant,))]
         if not asked:
             raise self._unreadable(node)
-        kept = [each for each in asked if not _says_nothing(each)] or asked
+        kept = [each for each in asked if not _says_nothing(each)]
+        if not kept or len({each.measure for each in asked}) > 1:
+            kept = asked  # of a constant between two aggregates, each is NULL by itself
         within = not asked[0].comparison.strict  # of two ends: a value is between them, or beyond
         return Tree.joined(map(Tree, kept), conjunction=within)
 

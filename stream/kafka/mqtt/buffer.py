@@ -5,7 +5,9 @@ Guarantee: what :meth:`Buffer.append` returned for is found again after any cras
 know copies by their ``id``.
 
 The file is SQLite's. Records are numbered; the number of the last one that was delivered is kept
-beside them, and all are deleted once it is that of the last: a full disk has room for both.
+beside them, and all are deleted once it is that of the last. A full disk has room for both: what a
+transaction writes to roll back goes to a file that is never made shorter, and spare pages, which
+are written once at every start, have made it as long as to delete everything takes.
 """
 
 from __future__ import annotations
@@ -36,13 +38,17 @@ Record = tuple[bytes, bytes]
 
 _APPLICATION: Final = 0x70C51B
 _PAGE_BYTES: Final = 4096
+_DELETED_AT_ONCE: Final = 1000  # pages; one that lists them is written
+_FEW: Final = 8
 _AGAIN_S: Final = 1.0
 _NEW: Final = (
     f"PRAGMA application_id = {_APPLICATION}",
     "CREATE TABLE record (number INTEGER PRIMARY KEY, key BLOB NOT NULL, value BLOB NOT NULL)",
     "CREATE TABLE state (client TEXT NOT NULL, made BOOLEAN NOT NULL, delivered INTEGER NOT NULL)",
     "INSERT INTO state VALUES ('', FALSE, 0)",
+    "CREATE TABLE spare (number INTEGER PRIMARY KEY, page BLOB NOT NULL)",
 )
+_SPARE: Final = "INSERT OR REPLACE INTO spare VALUES (?, zeroblob(3000))"
 _DELETE: Final = "DELETE FROM record"
 
 
@@ -170,8 +176,11 @@ class Buffer:
         ask = self._file.execute
         ask("PRAGMA locking_mode = EXCLUSIVE")
         ask("PRAGMA synchronous = FULL")
+        ask("PRAGMA journal_mode = PERSIST")
         ask("PRAGMA secure_delete = OFF")  # to write zeros needs room
-        ask(f"PRAGMA max_page_count = {self.most_bytes // _PAGE_BYTES}")
+        pages = self.most_bytes // _PAGE_BYTES
+        spare = [(number,) for number in range(pages // _DELETED_AT_ONCE + _FEW)]
+        ask(f"PRAGMA max_page_count = {pages + len(spare)}")
         ask("BEGIN EXCLUSIVE")
         if not ask("SELECT 1 FROM sqlite_master").fetchone():
             for statement in _NEW:
@@ -186,6 +195,8 @@ class Buffer:
             known, made = self.client or f"tocsin-{NoiseSource().token(16).hex()}", False
             ask("UPDATE state SET client = ?, made = FALSE", (known,))
         self._file.commit()
+        for _ in range(2):  # what is there already is what is written to roll back
+            self._changed(_SPARE, spare)
         self.client, self.made = known, made
 
     def _insert(self, records: Sequence[Record]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.errors import ConfigError
 from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
 from operators.conditions.weights import Weight
@@ -129,6 +130,13 @@ alarms:
     assert query.aim == Aim(Fraction(1, 20), (0,), Fraction(1, 1000))
     assert (query.publish_delay_ms, query.decide_timeout_ms) == (60_000, 3_600_000)
     assert query.max_age_ms == 1_209_600_000
+
+
+def test_a_name_with_blanks_is_refused(tmp_path: Path) -> None:
+    """Beside one without it would be a second key, and take the place of the first."""
+    path = write(tmp_path, DESIGN.replace("  fire-code:", '  "fire-code ":'))
+    with pytest.raises(ConfigError, match="is not a valid name"):
+        load(path, environ={})
 
 
 def test_thresholds_follow_the_order_of_groups(tmp_path: Path) -> None:

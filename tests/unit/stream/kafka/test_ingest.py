@@ -93,7 +93,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
         runtime: what matters of it; ``rung`` takes the bells.
     """
     rung: list[str] = runtime.pop("rung", [])
-    silent = dict.fromkeys(("told", "shared_out"), lambda *_: None)
+    silent = dict.fromkeys(("told", "shared_out", "begun", "unassigned"), lambda *_: None)
     partitions = SimpleNamespace(**{**silent, **runtime.pop("partitions", {})})
     runtime["metrics"] = SimpleNamespace(partitions=partitions, appended=lambda *_: None)
     alarms = SimpleNamespace(feeds={}, by_name={}, kafka=object(), file="")
@@ -120,6 +120,17 @@ async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> Non
         await event.wait()
     task.cancel()
     await asyncio.wait([task])
+
+
+async def test_a_partition_that_goes_while_it_is_opened_is_forgotten() -> None:
+    """Nobody else would say that it is another worker's."""
+    gone: list[tuple[str, int]] = []
+    reading = _reading(partitions={"unassigned": lambda *of: gone.append(of)})
+    other = TopicPartition(PARTITION.topic, PARTITION.partition + 1)
+    reading._feeds[other.topic] = SimpleNamespace(name="badges")  # type: ignore[assignment]
+    reading._opening[other] = asyncio.create_task(asyncio.sleep(60))  # type: ignore[assignment]
+    reading._take_over(_Consumer())
+    assert (gone, reading._opening) == ([("badges", other.partition)], {})
 
 
 @pytest.mark.parametrize("while_reading", [True, False])

@@ -57,6 +57,15 @@ def test_one_state_is_current(families: PartitionFamilies, stand: Stand) -> None
     assert families.moving() == (stand in {Stand.READING, Stand.END})
 
 
+def test_what_was_told_before_an_outage_is_forgotten(families: PartitionFamilies) -> None:
+    """Others may have its partitions now; it is ready once it knows its own again."""
+    families.told("badges", 0, Stand.UNREACHABLE, None)
+    families.begun()
+    assert (_shown(families), families.moving()) == ((None, set()), False)
+    families.shared_out()
+    assert families.moving()
+
+
 def test_an_old_lag_is_not_shown(families: PartitionFamilies, clock: SimpleNamespace) -> None:
     """A worker that does not look any more, as when Kafka is frozen, does not know."""
     families.told("badges", 0, Stand.READING, 5, 12)

@@ -205,6 +205,7 @@ def test_every_method_is_known_to_the_test_above() -> None:
     assert {name for name in methods if "_" not in {name[0], name.partition(".")[2][:1]}} == {
         *_PRIVATE_CALLS,
         *readers,
+        "partitions.begun",
         "partitions.unassigned",
         "published",
     }

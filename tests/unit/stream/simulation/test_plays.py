@@ -299,4 +299,4 @@ def test_a_simulation_without_refunds_is_found_out(
         Budgets, "settle", lambda self, one, charge, _cost: settle(self, one, charge, charge.cost)
     )
     with pytest.raises(AssertionError):
-        compared(tmp_path, "refunds of several alarms in one budget")
+        compared(tmp_path, "refunds of several alarms in one budget", reals=24)

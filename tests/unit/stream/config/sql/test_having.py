@@ -106,6 +106,7 @@ def shown(tree: Tree[Asked]) -> str:
         ("NOT COUNT(*) = 3", "(COUNT(*) > 3 OR COUNT(*) < 3)"),
         ("COUNT(*) BETWEEN 3 AND seats[room]", "(COUNT(*) >= 3 AND COUNT(*) <= seats[room])"),
         ("5 BETWEEN COUNT(*) AND COUNT(age)", "(COUNT(*) <= 5 AND COUNT(age) >= 5)"),
+        ("100 BETWEEN AVG(age) AND MAX(age)", "(AVG(age) <= 100 AND MAX(age) >= 100)"),
         ("COUNT(*) NOT BETWEEN 3 AND 5", "(COUNT(*) < 3 OR COUNT(*) > 5)"),
         (
             "(COUNT(*) > 50 AND AVG(age) > 65) OR COUNT(DISTINCT person) > 80",

@@ -141,6 +141,23 @@ async def test_a_full_disk_is_waited_for_and_said_once(
     assert (await found(path))[-1:] == RECORDS[:1]
 
 
+@pytest.mark.parametrize("size", [20, 1_000, 20_000])
+async def test_what_was_delivered_goes_from_a_disk_without_room(tmp_path: Path, size: int) -> None:
+    """To delete takes no more of the disk than was taken at the start."""
+    path = tmp_path / "buffer"
+    journal = path.with_name("buffer-journal")
+    with opened(path, 8 * MIB) as buffer:
+        taken = journal.stat().st_size
+        while not buffer.full:
+            records = [(b"key", bytes(size))] * max(1, 200_000 // size)
+            writer = asyncio.create_task(buffer.append(records))
+            await asyncio.wait([writer], timeout=0.2)
+        while buffer.waiting:
+            await buffer.delivered(await buffer.next(1_000))
+        await writer
+        assert journal.stat().st_size == taken
+
+
 async def test_records_are_never_numbered_as_those_that_were_delivered(tmp_path: Path) -> None:
     """Whichever change of a delivery a full disk takes: the next process skips nothing."""
     for kind in ("UPDATE", "DELETE"):
