@@ -140,6 +140,8 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
             group_id=None, isolation_level="read_uncommitted", **aiokafka_arguments(self._kafka)
         )
         async with AsyncExitStack() as stack:
+            # aiokafka's consumer, which listens to it, is in cycles, and these are collected late.
+            stack.callback(self.assigned.clear)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
             self._runtime.metrics.partitions.begun()
