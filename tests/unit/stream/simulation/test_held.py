@@ -25,7 +25,7 @@ def holding(mechanism: str) -> Alarm:
 def test_held_cells_count_as_nothing_and_cost_nothing(mechanism: str) -> None:
     """Full rooms are asked in every third window; none of those asked is missed."""
     query = holding(mechanism)
-    statistics = np.full((9, 1, 3), 100 * THRESHOLD, np.int64)
+    statistics = np.full((9, 1, 3), 10**6 * THRESHOLD, np.int64)
     tally = tried(query, statistics, 4)
     assert (tally.cells.true, tally.cells.missed) == (4 * 3 * 3, 0)
     assert tally.cells.false == tally.cells.uncertain == 0
