@@ -12,6 +12,7 @@ import gc
 import os
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["Assigned", "Ingest"]
 
 _COUNTED_AT_ONCE = min(os.cpu_count() or 1, 4)
-"""Partitions that are counted side by side: threads are left for what decides and publishes."""
+"""Partitions that are counted side by side: few threads, of their own, keep little memory."""
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
@@ -109,7 +110,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         self.assigned: dict[TopicPartition, Assigned] = {}
         """What this worker reads now, and how far."""
         self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
-        self._counting = asyncio.Semaphore(_COUNTED_AT_ONCE)
+        self._counters = ThreadPoolExecutor(_COUNTED_AT_ONCE, thread_name_prefix="tocsin-count")
         self._generation = 0
         self._shared_out = False  # whether there has been an assignment, of no partition perhaps
         self._bounds: dict[TopicPartition, Bounds] = {}  # of those that answered in time
@@ -142,6 +143,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         async with AsyncExitStack() as stack:
             # aiokafka's consumer, which listens to it, is in cycles, and these are collected late.
             stack.callback(self.assigned.clear)
+            stack.callback(self._counters.shutdown, wait=False)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
             self._runtime.metrics.partitions.begun()
@@ -291,8 +293,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         assigned = self.assigned.get(partition)
         if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
-        async with self._counting:
-            partials = await asyncio.to_thread(_read_on, assigned.reader, records)
+        partials = await self._count(assigned.reader, records)
         assigned.position = int(records.offset[-1]) + 1
         assigned.again_s = None
         self._runtime.metrics.appended(assigned.feed.name, assigned.reader.newest_append_ms)
@@ -402,9 +403,12 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         cut_ms = reader.oldest_open_cut_ms()
         if feed.clock is Clock.APPEND_TIME and cut_ms is not None and cut_ms <= through_ms:
             reader.arrived_through(through_ms)
-            async with self._counting:
-                partials = await asyncio.to_thread(_read_on, reader, None)
-            await self._store(partition, reader, partials)
+            await self._store(partition, reader, await self._count(reader, None))
+
+    async def _count(self, reader: PartitionReader, records: Records | None) -> Sequence[Partial]:
+        """Read on, in one of few threads: each keeps memory of its own."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._counters, _read_on, reader, records)
 
     async def _store(
         self, partition: TopicPartition, reader: PartitionReader, partials: Sequence[Partial]
