@@ -201,8 +201,8 @@ class Bounds:
         left = self._narrowed(rows, self._first)
         if left.asked is None or not self.per_user or not len(left):
             return left
-        _, first = numbered(left.unit.number, left.period, left.cell)
-        few = filters * len(first) * self.events_per_cell * len(self.distinct)
+        reached = int(firsts(left.unit.number, left.period, left.cell).sum())
+        few = filters * reached * self.events_per_cell * len(self.distinct)
         if len(left) <= 2 * few:
             return left
         kept, alone = np.zeros(len(left), np.bool_), replace(left, asked=None)

@@ -44,7 +44,7 @@ class Full:
     def __init__(self, rows: Contributions, caps: Sequence[int | None], cells: int) -> None:
         self._roster, self._cells = rows.unit.roster, cells
         self._period = rows.period.max()
-        rows = rows.take(rows.period == self._period)
+        now = rows.period == self._period
         bits = (_SLOTS_OF_ONE * len(rows)).bit_length()
         self._shift = np.uint64(64 - bits)
         self._tables: dict[int, NDArray[np.int64]] = {}
@@ -52,7 +52,7 @@ class Full:
         for statistic, cap in enumerate(caps):
             if cap is None:
                 continue
-            full = place[rows.counts[statistic]]
+            full = place[rows.counts[statistic] & now]
             if cap > 1:
                 full = full[occurrence(full) == cap - 1]
             table = self._tables[statistic] = np.full(1 << bits, _FREE)

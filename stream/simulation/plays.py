@@ -24,6 +24,7 @@ from operators.registry import create
 from operators.single.batched import decide_many
 from operators.single.held import decide_asked
 from stream.decisions.mechanisms import as_charged, panes_of, run_of
+from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
 from stream.simulation.budgets import Asking, Budgets, in_order, keys_at
 from stream.simulation.tally import Cells, Tally
@@ -395,7 +396,7 @@ class Played:
 def _kind(alarm: Alarm) -> type[_Windows]:
     if alarm.aim.looks > 1:
         return _Steps
-    return _Windows if run_of(alarm) is None else _Runs
+    return _Runs if in_runs(alarm) else _Windows
 
 
 def _tallied(

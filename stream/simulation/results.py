@@ -18,9 +18,10 @@ from msgspec import UNSET, UnsetType
 from scipy.special import betaincinv
 
 from accountant.units import PrivacyUnit, from_loss_units
-from operators.registry import ALL, OFFERED
+from operators.registry import OFFERED
 from stream.config.alarms.tolerances import tolerance_text
 from stream.model.alarms import cells_per_unit, scope_of
+from stream.model.holds import in_runs
 from stream.simulation.plays import operator_tried
 from stream.simulation.tally import Cells
 from stream.windows.cumulative import CumulativeCalendar
@@ -470,8 +471,7 @@ def _shared(
         count: times it happened.
         of: times it could have.
     """
-    in_runs = ALL[alarm.mechanism].run is not None and alarm.aim.looks == 1
-    if not (in_runs or alarm.panes or tally.denied):
+    if not (in_runs(alarm) or alarm.panes or tally.denied):
         return 1.0
     happened, could = np.array([each for each in replays if each[1]], np.float64).reshape(-1, 2).T
     runs = len(could)
