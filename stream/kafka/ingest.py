@@ -143,7 +143,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         async with AsyncExitStack() as stack:
             # aiokafka's consumer, which listens to it, is in cycles, and these are collected late.
             stack.callback(self.assigned.clear)
-            stack.callback(self._counters.shutdown, wait=False)
+            stack.callback(self._counters.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
             self._runtime.metrics.partitions.begun()

@@ -129,9 +129,8 @@ def run(
             step=step,
             metrics=metrics,
         )
-        metrics.readiness.answered(
-            KAFKA
-        )  # not before: a start that may yet be refused is not ready
+        # Not before: a start that may yet be refused is not ready.
+        metrics.readiness.answered(KAFKA)
         publisher = partial(Publisher, runtime, witness.opened, released)
         tasks = _Tasks(runtime, publisher, log_check_s, log=log, dependencies=dependencies)
         tolerate_no_broker()

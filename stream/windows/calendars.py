@@ -297,7 +297,7 @@ class LocalCalendar(Calendar):
         """
         start_ms, end_ms = self.bounds(index)
         skipped = start_ms in (end_ms, self.bounds(index + 1)[0])
-        return not skipped and Calendar.active(self, index)  # slots make super() another's
+        return not skipped and Calendar.active(self, index)
 
     @property
     def _midnights(self) -> Midnights:

@@ -177,3 +177,29 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     tocsin("ledger", scenario.config, "reconcile", code=0)
     with open_ledger(alarms) as ledger:
         asyncio.run(release(ledger, "w3"))
+
+
+def test_a_worker_that_goes_on_asks_for_every_head_again(scenario: Scenario) -> None:
+    """After an outage its ledger may be an older one, whatever it had found in it before."""
+    alarms = scenario.alarms()
+    logs = check_feeds(alarms)
+
+    async def live(ledger: Ledger) -> None:
+        other, mine = (
+            Witness(alarms, ledger, logs, name, HeldClock(alarms)) for name in ("w1", "w2")
+        )
+        async with other.opened():
+            await other.claim()
+            older = int(ledger.heads.now().partition(":")[0])
+            ledger.upkeep.reset_clock()  # any entry
+            await other.release()
+        async with mine.opened():
+            await mine.release()
+        with ledger._store._engine.begin() as database:
+            database.exec_driver_sql(f"DELETE FROM tocsin_entries WHERE seq > {older}")  # noqa: S608
+        async with mine.opened():
+            with pytest.raises(LedgerRolledBackError, match="older copy"):
+                await mine.release()
+
+    with open_ledger(alarms) as ledger:
+        asyncio.run(live(ledger))
