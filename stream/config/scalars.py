@@ -190,14 +190,12 @@ class _Written:
         parse: makes a value of a text with this pattern; ``None`` of one that is wrong even so.
         what: a right one is.
         hint: what to write instead of a wrong one.
-        exact: whether blanks around it count: two keys that differ in them are not one.
     """
 
     pattern: str
     parse: Callable[[re.Match[str]], Any]
     what: str
     hint: str
-    exact: bool = False
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
         """Return how pydantic reads it."""
@@ -206,7 +204,8 @@ class _Written:
 
     def _read(self, value: Any) -> Any:
         text = _text(value)
-        match = re.fullmatch(self.pattern, str(value) if self.exact else text)
+        # Keys are plain texts, and taken as they are written: one with a blank is another key.
+        match = re.fullmatch(self.pattern, text if hasattr(value, "kind") else value)
         found = match and self.parse(match)
         if found is None:
             raise wrong(f"{shown(value)} is not {self.what}", self.hint)
@@ -301,7 +300,6 @@ Name = Annotated[
         re.Match.group,
         "a valid name",
         "use letters, digits, dots, dashes and underscores",
-        exact=True,
     ),
 ]
 """A name of a feed, an alarm, a table or a group."""
@@ -312,7 +310,6 @@ TopicName = Annotated[
         re.Match.group,
         "a valid name of a Kafka topic",
         "use at most 249 letters, digits, dots, dashes and underscores",
-        exact=True,
     ),
 ]
 """A Kafka topic."""

@@ -132,8 +132,10 @@ alarms:
     assert query.max_age_ms == 1_209_600_000
 
 
-def test_a_name_with_blanks_is_refused(tmp_path: Path) -> None:
+def test_a_key_with_blanks_is_refused(tmp_path: Path) -> None:
     """Beside one without it would be a second key, and take the place of the first."""
+    value = DESIGN.replace("topic: building.badges", 'topic: "building.badges "')
+    assert load(write(tmp_path, value), environ={}).feeds["badges"].topic == "building.badges"
     path = write(tmp_path, DESIGN.replace("  fire-code:", '  "fire-code ":'))
     with pytest.raises(ConfigError, match="is not a valid name"):
         load(path, environ={})
