@@ -151,7 +151,7 @@ def _inside(folder: Path, kind: str, alarms: int, minutes: int = 60) -> dict[str
         found["poll_ms"] = _since(began) / POLLS
         began = time.process_time()
         again.runtime.metrics.ledger(ledger.reports.status())
-        again.runtime.metrics.realised(ledger.reports)
+        again.runtime.metrics.realised(ledger.reports.realised)
         found["status_ms"] = _since(began)
     return found
 
