@@ -2,7 +2,8 @@
 
 Guarantee: entries are appended by one transaction at a time, each over the state after all entries
 before it; the state in memory is never ahead of what is committed, and what is not in the chain is
-never folded. Processes keep the state in memory and catch up by the tail of the log.
+never folded. Processes keep the state in memory and catch up by the tail of the log. A log that no
+longer has what was folded was put back: the process that knows it never asks it again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from accountant.errors import ClockError, LedgerCorruptError, LedgerError
+from accountant.errors import (
+    ClockError,
+    LedgerCorruptError,
+    LedgerError,
+    LedgerRolledBackError,
+)
 from accountant.log import entries, images
 from accountant.log.entries import BEGINNING, Begun, Head, Snapshot
 from accountant.log.fold import apply
@@ -99,7 +105,7 @@ class Door:
     def _caught_up(self, tx: Transaction) -> State:
         state = self._state
         rows = iter(()) if state is None else tx.log.since(state.head.number)
-        if state is None or not _goes_on(state, next(rows, None)):
+        if state is None or not _goes_on(state.head, next(rows, None)):
             self._state = None
             state = _begin(tx)
             rows = tx.log.since(state.head.number + 1)
@@ -224,9 +230,22 @@ def registered(state: State, query: str) -> Query:
     return found
 
 
-def _goes_on(state: State, row: EntryRow | None) -> bool:
-    """Whether the log still has the last entry that was folded: it may have been put back."""
-    return row is not None and (row.seq, row.hash) == state.head
+def _goes_on(head: Head, row: EntryRow | None) -> bool:
+    """Whether the log still has the last entry that was folded; if not, it lies in an archive.
+
+    Args:
+        head: of what was folded.
+        row: the first one from there on.
+
+    Raises:
+        LedgerRolledBackError: neither.
+    """
+    if head.number and (row is None or (row.seq == head.number and row.hash != head.hash)):
+        raise LedgerRolledBackError(
+            "the ledger lacks what this process read in it: another copy was put in its place",
+            hint="stop every process that has it open, and start one: it says what is missing",
+        )
+    return row is not None and row.seq == head.number
 
 
 def _begin(tx: Transaction) -> State:
