@@ -2,11 +2,11 @@
 
 A process is judged over its life after a warm-up, and apart from the faults that it survives: a
 reader that catches up fetches larger batches, and clients that were cut off open further threads
-and connections, once. So its life is cut at every fault into calm stretches. What it gains within
-them in ten minutes, by the straight lines of least squares with one slope and a height for each, is
-what tells a leak from a full cache; by how much their heights differ, on the average, what a fault
-leaves behind. The ledger keeps entries for every decision, here or in archives; everything else
-in it has to stay flat.
+and connections, once. So its life is cut at every fault into calm stretches. What it gains in them,
+from the first quarter of each to its last, is what tells a leak from a full cache; by how much
+their heights differ, on the average, what a fault leaves behind. A heap grows in steps: a straight
+line through one of them would gain more than the process did. The ledger keeps entries for every
+decision, here or in archives; everything else in it has to stay flat.
 """
 
 from __future__ import annotations
@@ -177,20 +177,20 @@ def _grown(
     life: Sequence[dict[str, Any]], calm: Sequence[Sequence[dict[str, Any]]], what: str
 ) -> Grown:
     levels, seconds = [], 0.0
-    above = along = 0.0
+    gained = within_ms = 0.0
     for stretch in calm:
         at_ms = np.array([one["at_ms"] for one in stretch], np.float64)
         values = np.array([one[what] for one in stretch], np.float64)
         levels.append(float(np.median(values)))
         seconds += float(at_ms[-1] - at_ms[0]) / 1000
-        at_ms -= at_ms.mean()
-        above += float(at_ms @ (values - values.mean()))
-        along += float(at_ms @ at_ms)
+        quarter = len(stretch) // 4
+        gained += float(np.median(values[-quarter:]) - np.median(values[:quarter]))
+        within_ms += float(at_ms[-quarter:].mean() - at_ms[:quarter].mean())
     return Grown(
         worker=life[0]["worker"],
         what=what,
         calm_s=seconds,
         levels=tuple(levels),
         most=max(one[what] for one in life),
-        gained=above / along * _TEN_MINUTES_MS,
+        gained=gained / within_ms * _TEN_MINUTES_MS,
     )

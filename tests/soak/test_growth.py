@@ -79,6 +79,9 @@ def stepping(at_fault: int, a_minute: int = 0) -> Grow:
         (leaking("rss", 6 * MEBIBYTE), {}, MEMORY),
         (leaking("threads", 1), {}, "of threads in ten minutes"),
         (leaking("files", 1), {}, "of files in ten minutes"),
+        # A heap that grows by one step between two faults, and one that goes on growing so.
+        (filling(9, 230, 2), {"faults_s": FAULTS_S}, ""),
+        (lambda at: {"rss": at // 60 * 6 * MEBIBYTE}, {"faults_s": FAULTS_S}, MEMORY),
         # Buffers of a reader that catches up stay; thirty mebibytes for each fault would add up.
         (stepping(9), {"faults_s": FAULTS_S}, ""),
         (stepping(30), {"faults_s": FAULTS_S}, "a fault adds"),
