@@ -10,14 +10,7 @@ from sqlalchemy.engine import Engine
 
 from accountant.errors import ArgumentError
 from accountant.records import Request
-from tests.support.ledgers import (
-    USER,
-    Series,
-    admit,
-    partial,
-    set_up,
-    settle,
-)
+from tests.support.ledgers import USER, Series, admit, partial, set_up, settle
 
 DATABASES = ["sqlite"]
 

@@ -51,11 +51,7 @@ def test_the_tests_databases_are_as_users_are(ledger_url, empty_url, request):
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "sqlite:////nowhere/at/all/ledger.db",
-        "postgresql://user:sesame@127.0.0.1:1/ledger",
-    ],
+    "url", ["sqlite:////nowhere/at/all/ledger.db", "postgresql://user:sesame@127.0.0.1:1/ledger"]
 )
 def test_an_unreachable_database_is_a_dependency_error(url):
     """After the time given to it, opening fails with a hint and without the password."""

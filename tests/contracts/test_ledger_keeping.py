@@ -10,14 +10,7 @@ from accountant.budget import keeping as budget_keeping
 from accountant.log import images
 from accountant.records import Answer
 from tests.support.archived import move_all
-from tests.support.ledgers import (
-    USER,
-    admit,
-    deny,
-    open_ledger,
-    requests,
-    set_up,
-)
+from tests.support.ledgers import USER, admit, deny, open_ledger, requests, set_up
 from tests.support.runs import OTHER, RUN, TERMS, WHOLE, ring
 
 DATABASES = ["sqlite"]

@@ -151,9 +151,7 @@ def test_every_change_of_every_row_is_named(opened, table):
 
 
 @BOTH
-def test_an_alarm_that_comes_late_meets_what_was_forgotten(
-    opened,
-):
+def test_an_alarm_that_comes_late_meets_what_was_forgotten(opened):
     """A window that began before all others is answered above what lies in it, however old."""
     ledger = opened()
     set_up(ledger, EVENT, 5, [LAB])
@@ -290,12 +288,7 @@ ROOM = {room: Region.where(room=room) for room in ("lab", "hall")}
     ],
     ids=["user", "caps", "event", "region"],
 )
-def test_a_filter_that_grants_too_much_is_named(
-    opened,
-    monkeypatch,
-    unit,
-    together,
-):
+def test_a_filter_that_grants_too_much_is_named(opened, monkeypatch, unit, together):
     """Broken twin: whatever is asked fits. ``verify`` adds it up by itself."""
     mine = [replace(one, period=100 if unit is USER else 0) for one in together]
     ledger = opened()

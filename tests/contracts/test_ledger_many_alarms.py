@@ -61,9 +61,7 @@ def test_a_decision_costs_the_same_beside_many_alarms(many, kind):
     assert alone.ledger.reports.verify() == beside.ledger.reports.verify() == []
 
 
-def test_two_hundred_alarms_are_not_listed_for_a_decision(
-    many,
-):
+def test_two_hundred_alarms_are_not_listed_for_a_decision(many):
     """From its second decision on, a process asks the ledger of no alarm but the one it decides."""
     alone, beside = many("user", 1), many("user", 200)
     for one in (alone, beside):
@@ -74,9 +72,7 @@ def test_two_hundred_alarms_are_not_listed_for_a_decision(
         assert work_of_one(beside, query, 0).within(expected)
 
 
-def test_alarms_that_others_decided_are_not_asked_for_again(
-    many,
-):
+def test_alarms_that_others_decided_are_not_asked_for_again(many):
     """A second worker that begins in the middle goes on with what is left, as the first would."""
     one = many("event", 3)
     one.start()
@@ -91,9 +87,7 @@ def test_alarms_that_others_decided_are_not_asked_for_again(
     must_verify(one.ledger)
 
 
-def test_a_window_that_was_passed_over_meanwhile_is_not_asked_for(
-    many,
-):
+def test_a_window_that_was_passed_over_meanwhile_is_not_asked_for(many):
     """Who denied it left an entry, or the window was decided elsewhere: nothing is reserved."""
     one = many("user", 2)
     one.start()

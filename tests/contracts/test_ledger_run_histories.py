@@ -252,13 +252,7 @@ def opens_for_nothing(patch):
     patch.setitem(globals(), "realised", lambda terms, rung, **_: rung * terms.alarm_units)
     own = runs.continued
 
-    def continued(
-        stored,
-        charge,
-        cost,
-        after,
-        alarm_count,
-    ):
+    def continued(stored, charge, cost, after, alarm_count):
         if after is not None and after.previous is None:
             cost = UniformCost(cost.worst_units + after.terms.open_units, cost.cells)
         return own(stored, charge, cost, after, alarm_count)
@@ -317,11 +311,7 @@ TWINS = [
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_broken_twins_are_caught(
-    tmp_path,
-    monkeypatch,
-    twin,
-):
+def test_broken_twins_are_caught(tmp_path, monkeypatch, twin):
     """The same check finds ledgers that hold too much, charge too little, or answer too early."""
     twin(monkeypatch)
 

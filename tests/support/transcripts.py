@@ -20,15 +20,7 @@ from accountant.regions.regions import Not, Region, ValueSet
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.archived import move_all
-from tests.support.ledgers import (
-    CELLS,
-    Series,
-    deny,
-    requests,
-    set_up,
-    settle,
-    without_checkpoint,
-)
+from tests.support.ledgers import CELLS, Series, deny, requests, set_up, settle, without_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -64,11 +56,7 @@ X = [
     ({"x": {1, 2}}, frozenset({1, 2})),
     ({"x": set()}, frozenset()),
 ]
-Y = [
-    ({}, frozenset(range(4))),
-    ({"y": 0}, frozenset({0})),
-    ({"y": 1}, frozenset({1})),
-]
+Y = [({}, frozenset(range(4))), ({"y": 0}, frozenset({0})), ({"y": 1}, frozenset({1}))]
 ROWS = [(x, y) for x in range(4) for y in range(4)]
 KNOWN = {
     name: Grouping(name, (name,), (tuple(map(ValueSet.of, range(CELLS))),)).text for name in "xy"
@@ -251,7 +239,7 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
 
 @dataclass
 class Interleaving:
-    """Plays a case on an empty ledger, in an interleaving of its own.
+    """Plays a case on an empty ledger, by two workers in an interleaving of their own.
 
     Args:
         case: what to play.
@@ -269,7 +257,7 @@ class Interleaving:
 
     def run(self) -> None:
         """Play until every window has ended, check all along, and compare with the fixed order."""
-        self.ledger = self.reopen()
+        self.workers = [self.reopen() for _ in range(2)]
         try:
             series = self.series()
             set_up(self.ledger, self.case.unit, self.case.wall, series)
@@ -285,7 +273,13 @@ class Interleaving:
                 self.check()
             self.compare()
         finally:
-            self.ledger.close()
+            for one in self.workers:
+                one.close()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, as the worker knows it whose turn it is."""
+        return self.rng.choice(self.workers)
 
     def series(self) -> list[Series]:
         """Return the windows of all queries."""
@@ -314,8 +308,8 @@ class Interleaving:
         self.ledger.admit("s", sorted(found, key=lambda each: each.charge.key))
 
     def _open_anew(self) -> None:
-        self.ledger.close()
-        self.ledger = self.reopen()
+        self.workers.pop(0).close()
+        self.workers.append(self.reopen())
 
     def _archive(self) -> None:
         self.ledger.mark_published(*self.ended)

@@ -305,15 +305,7 @@ class Stage:
         self.ledger.pins.register_log(one)
 
     def query(
-        self,
-        place,
-        feed,
-        fingerprint="f1",
-        definition="{}",
-        *,
-        start="0",
-        call="",
-        files="",
+        self, place, feed, fingerprint="f1", definition="{}", *, start="0", call="", files=""
     ):
         """Register an alarm that goes on from ``start``, accept another one, or ask beforehand."""
         name, _, scope = place.partition("@")
@@ -343,18 +335,7 @@ class Stage:
         assert sum(row.kind == Ended.kind for row in rows) == int(windows)
         assert not moved(self.ledger, int(before_ms), "again")
 
-    def count(
-        self,
-        name,
-        index,
-        status,
-        values="3,1",
-        *,
-        cut="",
-        by="",
-        used="",
-        **of,
-    ):
+    def count(self, name, index, status, values="3,1", *, cut="", by="", used="", **of):
         """Store what a partition counted in a window, and say what comes of it."""
         changes = {key: int(value) for key, value in of.items()}
         one = partial(self.known[name], int(index), values=list(map(int, values.split(","))))
