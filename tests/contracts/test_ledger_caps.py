@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine
 
 from accountant.errors import ArgumentError
 from accountant.records import Request
-from tests.support.ledgers import USER, Series, admit, partial, set_up, settle
+from tests.support.ledgers import USER, Series, admit, set_up, settle
 
 DATABASES = ["sqlite"]
 
@@ -46,10 +46,3 @@ def test_a_cap_is_of_the_configuration_that_asks():
         replace(FEW, windows=0).request(0)
     with pytest.raises(ArgumentError, match="own query"):
         replace(asked.charge, periods=())
-
-
-def test_what_people_used_up_is_no_part_of_an_export(ledger):
-    """It is as confidential as counts are."""
-    set_up(ledger, USER, 4, [FEW])
-    ledger.counts.put_partial(replace(partial(FEW, 0), used=b"somebody"))
-    assert not any(b"somebody" in row.payload for row in ledger.reports.entries())

@@ -79,15 +79,6 @@ def test_heads_are_keyed(ledger):
     assert guessed.now() != ledger.heads.now()
 
 
-def test_equal_histories_have_heads_of_their_own(fresh):
-    """Without the key nobody can try costs until a head fits."""
-    one, other = fresh(), fresh()
-    for ledger in (one, other):
-        set_up(ledger, EVENT, 100, [A])
-    assert one.heads.now() != other.heads.now()
-    assert one.heads.problems([other.heads.now()])
-
-
 def test_a_copy_that_went_on_is_told_from_its_twin(new_url):
     """Where both went on by as many entries: one and the same key, other losses."""
     found = []

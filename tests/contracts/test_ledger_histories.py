@@ -8,6 +8,7 @@ import pytest
 
 from accountant.budget import filter as filter_module
 from accountant.budget.filter import EventFilter, UserFilter
+from accountant.ledger import door
 from accountant.log import state
 from accountant.log.state import Budget, ChargeState, Reservation
 from accountant.records import Answer
@@ -31,10 +32,11 @@ def play(url, unit, seed, interleaving=0):
 def test_answers_follow_the_order_whatever_the_interleaving(new_url, monkeypatch, unit):
     """Every answer, and all that was spent, is what serving windows one by one gives.
 
-    However much of what is past each worker has forgotten.
+    However much of what is past each worker has forgotten, and wherever the state was written down.
     """
     for number in range(PLAYS):
         monkeypatch.setattr(state, "_SPARE", (0, 1, 10**6)[number % 3])
+        monkeypatch.setattr(door, "_IMAGE_EVERY", (1, 10**6)[number % 2])
         play(new_url(), unit, number // 2, number % 2)
 
 

@@ -73,7 +73,7 @@ def test_broken_searches_are_caught(twin, monkeypatch):
 
 @pytest.mark.parametrize(
     "regions",
-    [*(ranges(1, 200, attributes=many) for many in (30, 300)), sets(2, 60, attributes=30)],
+    [*(ranges(1, 200, attributes=many) for many in (30, 100)), sets(2, 60, attributes=30)],
     ids=["ranges", "more ranges", "sets"],
 )
 def test_regions_of_many_attributes_are_settled(regions):
