@@ -13,7 +13,6 @@ from accountant.budget.keeping import Keeper, Keepers, OpenRun
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunTerms
 from accountant.errors import LedgerError
-from accountant.log import images
 from accountant.log.state import Budget
 from accountant.records import Answer
 from accountant.rules import admission, runs, standing
@@ -298,20 +297,7 @@ def keeps_what_a_run_has_now(patch):
     patch.setattr(Budget, "last_in_runs", lambda self, _before=None: own(self))
 
 
-def keeps_for_a_run_that_is_over(patch):
-    """Broken twin: keeps what a run across a boundary has left after its last window, too."""
-    patch.setattr(Keepers, "passed", lambda *_: None)
-
-
-def forgets_in_an_archive(patch):
-    """Broken twin: an archive takes along what tells how much an open run has left."""
-    own = images.dump
-    patch.setattr(images, "dump", lambda state, **_: own(state, live=False))
-
-
 TWINS = [
-    keeps_for_a_run_that_is_over,
-    forgets_in_an_archive,
     keeps_nothing_for_a_run,
     keeps_no_share,
     keeps_shares_drawn_already,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,83 +22,10 @@ from accountant.regions import shapes
 from accountant.regions.groupings import Grouping, cells_key
 from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape, row_classes
+from tests.support.smallrows import EVERYWHERE, Query, random_query
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-
-SIZES = {"x": 3, "y": 3, "z": 2}
-OUTSIDE = 9
-"""Stands for every value that no query declares."""
-ROWS = [
-    dict(zip(SIZES, values, strict=True))
-    for values in product(*([*range(size), OUTSIDE] for size in SIZES.values()))
-]
-EVERYWHERE = np.ones(len(ROWS), dtype=np.bool_)
 LAST_MS = 12
 HISTORIES = 2_000
-
-
-@dataclass(frozen=True, eq=False)
-class Query:
-    """A query over small domains: which values it asks for, and the order of those it groups by."""
-
-    name: str
-    where: Mapping[str, frozenset[int]]
-    by: Mapping[str, tuple[int, ...]]
-    opaque: bool = False
-    rows: Sequence[Mapping[str, int]] = field(default_factory=lambda: ROWS)
-
-    @property
-    def cells(self):
-        """How many cells it has."""
-        return int(np.prod([len(values) for values in self.by.values()], dtype=np.int64))
-
-    @cached_property
-    def shape(self):
-        """What the ledger is told of it."""
-        asked = dict(self.where)
-        for name, values in self.by.items():
-            asked[name] = frozenset(values) & asked.get(name, frozenset(values))
-        region = Region.of({name: ValueSet.integers(*held) for name, held in asked.items()})
-        values = tuple(tuple(map(ValueSet.integers, held)) for held in self.by.values())
-        grouping = Grouping(f"{sorted(self.by.items())}", tuple(self.by), values)
-        return Shape(region.canonical, grouping.name if self.opaque else grouping.text)
-
-    @cached_property
-    def inside(self):
-        """Which of the rows it counts."""
-        return self.row_cells >= 0
-
-    @cached_property
-    def row_cells(self):
-        """The cell that counts each of the rows, -1 for none."""
-        return np.array(list(map(self._cell, self.rows)))
-
-    def _cell(self, row):
-        """Return the cell that counts a row, worked out value by value."""
-        if any(row[name] not in values for name, values in self.where.items()):
-            return -1
-        cell = 0
-        for name, values in self.by.items():
-            if row[name] not in values:
-                return -1
-            cell = cell * len(values) + values.index(row[name])
-        return cell
-
-
-def random_query(rng, name, *, opaque):
-    """Draw a query."""
-    where = {
-        each: frozenset(rng.sample(range(size), rng.randint(1, size)))
-        for each, size in SIZES.items()
-        if rng.random() < 0.5
-    }
-    by = {
-        each: tuple(rng.sample(range(SIZES[each]), rng.randint(1, SIZES[each])))
-        for each in rng.sample(list(SIZES), rng.choice([0, 1, 1, 2]))
-    }
-    return Query(name, where, by, rng.random() < opaque)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +51,7 @@ class Asked:
     @cached_property
     def losses(self):
         """What each of the rows loses by it."""
-        return np.where(self.query.inside, np.array(self.costs)[self.query.row_cells], 0)
+        return self.query.lost(self.costs)
 
     @property
     def at_worst(self):
