@@ -245,7 +245,7 @@ def test_every_flipped_byte_of_a_file_is_named(ledger, tmp_path, unit):
     whole, rows = path.read_bytes(), list(archived_in(ledger, tmp_path))
     assert ledger.reports.verify(archived=rows) == []
     named = 0
-    steps = range(0, len(whole), len(whole) // 200)
+    steps = range(0, len(whole), len(whole) // 100)
     for at in steps:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         try:

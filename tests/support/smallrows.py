@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,6 @@ class Query:
     where: Mapping[str, frozenset[int]]
     by: Mapping[str, tuple[int, ...]]
     opaque: bool = False
-    rows: Sequence[Mapping[str, int]] = field(default_factory=lambda: ROWS)
 
     @property
     def cells(self) -> int:
@@ -66,7 +65,7 @@ class Query:
     @cached_property
     def row_cells(self) -> Any:
         """The cell that counts each of the rows, -1 for none."""
-        return np.array(list(map(self._cell, self.rows)))
+        return np.array(list(map(self._cell, ROWS)))
 
     def lost(self, costs: Sequence[int]) -> Any:
         """Return what each of the rows loses where cells cost so much."""

@@ -167,8 +167,9 @@ def test_distinct_costs_leave_a_narrow_bracket(most):
     assert found.nodes * 5_000 <= NODE_LIMIT
 
 
-def narrowed(epsilons, limits, priors=None):
+def narrowed(epsilons, priors, *more):
     """Return the last of brackets that are true, meet, and narrow as the limit of nodes rises."""
+    limits = (0, 1, *more)
     brackets = [min_entropy(epsilons, priors=priors, node_limit=limit) for limit in limits]
     for found, limit in zip(brackets, limits, strict=True):
         assert found.nodes * len(epsilons) <= limit
@@ -185,9 +186,19 @@ def test_hard_costs_stop_at_the_node_limit():
     rng = np.random.default_rng(26)
     for k, most in product((20, 60, 100, 200), (0.2, 1.0, 3.0)):
         epsilons = rng.uniform(0, most, k)
-        last = narrowed(epsilons, (0, 1, 300, 5_000, NODE_LIMIT))
+        last = narrowed(epsilons, None, 300, 5_000, NODE_LIMIT)
         assert last.upper - last.lower < (CLOSE if k == 20 else 1e-3)
         assert min_entropy(rng.permutation(epsilons)) == last
+
+
+@pytest.mark.parametrize("most", [0.1, 1.0, 3.0])
+def test_hard_priors_stop_at_the_node_limit(most):
+    """200 distinct costs and priors do as well."""
+    rng = np.random.default_rng(36)
+    costs, priors = rng.uniform(0, most, 200), rng.uniform(0.1, 1, 200)
+    last = narrowed(costs, priors, 5_000, 40_000, 200_000)
+    assert last.upper - last.lower < 1e-3
+    assert min_entropy(costs, priors=priors) == last
 
 
 @given(st.lists(st.floats(0, 4), min_size=1, max_size=8), st.data())

@@ -186,28 +186,6 @@ def test_losses_that_leave_64_bits_are_refused():
             compose([huge], node_limit=0)
 
 
-def test_a_hundred_thousand_cells_and_a_day_of_windows():
-    """24 hopping windows over 100,000 cells on 12 levels compose in vectors, not cell by cell."""
-    rng = np.random.default_rng(5)
-    cells = Cells.of(*range(100_000))
-    charges = [
-        RowCharge(
-            Region.where(time=(start, start + 3)),
-            ("badge",),
-            cells,
-            LevelCosts.of(rng.integers(1, 13, len(cells))),
-        )
-        for start in range(24)
-    ]
-    losses = np.array([each.costs.as_array() for each in charges])
-    sums = losses[:-2] + losses[1:-1] + losses[2:]
-    worst = worst_row(charges)
-    found = loss_by_predicate(charges, replace(charges[0], region=Region()))
-    assert (worst.value, worst.upper_bound) == (sums.max(), sums.max())
-    assert found.exact
-    assert (found.units == sums.max(axis=0)).all()
-
-
 def test_alarms_that_share_no_attribute_are_not_multiplied_out(monkeypatch):
     """Twenty pairs of charges on twenty attributes: 2^20 sets of cells, and small tables."""
     charges = [
