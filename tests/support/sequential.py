@@ -67,7 +67,7 @@ class Accountant:
         if self.last is not None and key < self.last:
             return Answer.MISSED
         self.last = key
-        fits = self.case.fits(key, self.held)
+        fits = self.case.fits(key, self.held, {})
         self.answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if fits:
             self.open.add(key)

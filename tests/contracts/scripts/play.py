@@ -277,7 +277,10 @@ class Stage:
     def see(self, offset, stand, steps):
         """Report where a partition stands, a third of what is unseen later, and how long still."""
         self.wait(UNSEEN_MS // 3)
-        self.ledger.counts.put_places({"feed": {1: (offset, Stand(stand))}})
+        places = {"feed": {1: (offset, Stand(stand))}, "other": {0: (offset + 1, Stand.END)}}
+        self.ledger.counts.put_places(places)
+        (other,) = self.ledger.counts.places("other").values()
+        assert (other.log_offset, other.seen_ms) == (offset + 1, self.clock.now_ms)
         self.still(steps * (UNSEEN_MS // 3))
 
     def still(self, ms, since=1_000_000):
