@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -15,7 +16,6 @@ from accountant.log.entries import read_checkpoint
 from accountant.records import Answer
 from accountant.store import entry_rows
 from accountant.store.tables import ENTRIES
-from accountant.units import PrivacyUnit
 from tests.support.aged import age, effort
 from tests.support.archived import move_all
 from tests.support.ledgers import (
@@ -23,6 +23,7 @@ from tests.support.ledgers import (
     Clock,
     Series,
     deny,
+    each_unit,
     must_verify,
     open_ledger,
     set_up,
@@ -34,15 +35,16 @@ STEP = 40
 IMAGES = 100
 
 
-def alarms(unit, period=100):
+def alarms(unit, period):
     """Return queries with tumbling windows."""
     return [Series(name, period=period if unit is USER else 0) for name in "abcd"]
 
 
-@pytest.fixture(params=list(PrivacyUnit))
-def unit(request):
-    """Each privacy unit."""
-    return request.param
+def old(ledger, unit, past, period=10**6):
+    """Put so many windows of each alarm behind a ledger; return it and its alarms."""
+    series = alarms(unit, period)
+    age(ledger, unit, WALL, series, past)
+    return ledger, series
 
 
 @pytest.fixture
@@ -58,8 +60,7 @@ def test_an_archive_takes_its_share_for_every_entry(fresh):
     """Three times the entries take three times the work, in transactions as large as before."""
     took = []
     for past in (60, 180):
-        ledger = fresh()
-        age(ledger, USER, WALL, alarms(USER, 10**6), past)
+        ledger, _ = old(fresh(), USER, past)
         with effort(ledger) as work:
             assert move_all(ledger, 10 * past) > 5 * past
         took.append(work)
@@ -87,48 +88,50 @@ def test_no_step_makes_room_under_the_wall(ledger, monkeypatch):
     assert len(answers) > 4
 
 
+@each_unit
 def test_neither_a_status_nor_a_decision_takes_longer(fresh, unit):
     """Thirty times the decisions: not a step or a row more."""
     took = []
     for past in (5, 150):
-        ledger, series = fresh(), alarms(unit, 10**6)
-        age(ledger, unit, WALL, series, past)
-        ledger.reports.status()
-        with effort(ledger) as status:
-            found = ledger.reports.status()
+        ledger, series = old(fresh(), unit, past)
+        found = ledger.reports.status()
         assert [one.decided for one in found.queries.values()] == [past] * 4
-        with effort(ledger) as admission:
-            ledger.admit("s", [one.request(past) for one in series])
-        with effort(ledger) as decision:
-            settle(ledger, series[0], past)
-        with effort(ledger) as publishing:
-            assert len(ledger.unpublished("a", 10**9)) == 1
-            ledger.mark_published(series[0].key(past))
-        took.append([each.steps for each in (status, admission, decision, publishing)])
+        calls = (
+            ledger.reports.status,
+            partial(ledger.admit, "s", [one.request(past) for one in series]),
+            partial(settle, ledger, series[0], past),
+            partial(ledger.unpublished, "a", 10**9),
+            partial(ledger.mark_published, series[0].key(past)),
+        )
+        took.append([steps_of(ledger, call) for call in calls])
+        assert ledger.decision(series[0].key(past)).published
     assert all(more <= few + 2 for few, more in zip(*took, strict=True)), took
+
+
+def steps_of(ledger, call):
+    """Return the steps that something takes."""
+    with effort(ledger) as work:
+        call()
+    return work.steps
 
 
 def start(ledger):
     """Return the steps that it takes to know a ledger, as after a start."""
     ledger._door._state = None
-    with effort(ledger) as work:
-        ledger.reports.status()
-    return work.steps
+    return steps_of(ledger, ledger.reports.status)
 
 
+@each_unit
 def test_a_start_takes_as_long_as_ever(fresh, unit, monkeypatch):
     """It reads an image of the state, and the few entries behind it; a twin without one reads all.
 
     An archive leaves a snapshot to begin with, too.
     """
-    whole = []
-    since = []
-    moved = []
+    whole, since, moved = [], [], []
     for past in (20, 200):
         for every, took in ((10**9, whole), (IMAGES, since)):
             monkeypatch.setattr(door, "_IMAGE_EVERY", every)
-            ledger, series = fresh(), alarms(unit, 10**6)
-            age(ledger, unit, WALL, series, past)
+            ledger, series = old(fresh(), unit, past)
             ledger.admit("s", [one.request(past) for one in series])
             took.append(start(ledger))
         monkeypatch.setattr(door, "_IMAGE_EVERY", 10**9)
@@ -141,8 +144,7 @@ def test_a_start_takes_as_long_as_ever(fresh, unit, monkeypatch):
 
 def aged(fresh, unit, past):
     """Return a ledger that has decided windows since it was old, and an entry from before that."""
-    ledger, series = fresh(), alarms(unit)
-    age(ledger, unit, WALL, series, past)
+    ledger, series = old(fresh(), unit, past, 100)
     noted = read_checkpoint(ledger.reports.status().checkpoint)
     for index in range(past, past + 12):
         ledger.admit("s", [one.request(index) for one in series])
@@ -151,6 +153,7 @@ def aged(fresh, unit, past):
     return ledger, noted
 
 
+@each_unit
 def test_a_ledger_is_verified_since_a_noted_entry(fresh, unit):
     """It takes as long as what came after, however old the ledger; what came after is compared."""
     took = []
@@ -174,9 +177,10 @@ def test_a_ledger_is_verified_since_a_noted_entry(fresh, unit):
         assert any("noted" in line for line in ledger.reports.verify(since=wrong))
 
 
+@each_unit
 def test_an_aged_ledger_is_one_that_decided(new_url, unit):
     """What puts a past into a ledger leaves entry for entry what deciding each window does."""
-    series, past, clock = alarms(unit), 12, Clock(0)
+    series, past, clock = alarms(unit, 100), 12, Clock(0)
     with ExitStack() as stack:
         aged, decided = (
             stack.enter_context(open_ledger(new_url(), clock, entropy=bytes)) for _ in range(2)
@@ -193,14 +197,14 @@ def test_an_aged_ledger_is_one_that_decided(new_url, unit):
         assert aged.reports.status() == decided.reports.status()
 
 
+@each_unit
 def test_verifying_holds_no_more_of_an_old_ledger(fresh, unit, monkeypatch):
     """However many entries there are, a page of them is held at once."""
     for module, name in ((entry_rows, "PAGE"), (state, "_SPARE"), (sums, "_RECENT")):
         monkeypatch.setattr(module, name, 50)
     most = []
     for past in (60, 180):
-        ledger = fresh()
-        age(ledger, unit, WALL, alarms(unit, 10**6), past)
+        ledger, _ = old(fresh(), unit, past)
         ledger.reports.verify()
         tracemalloc.start()
         must_verify(ledger)

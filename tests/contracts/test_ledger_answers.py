@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.ledgers import (
-    EVENT,
-    A,
-    requests,
-    set_up,
-)
+from tests.support.ledgers import EVENT, A, requests, set_up
 
 
 def test_requests_out_of_order_are_refused(ledger):

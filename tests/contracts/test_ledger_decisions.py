@@ -9,16 +9,7 @@ from msgspec import structs
 
 from accountant.ledger import verify
 from accountant.ledger.ledger import Ledger
-from tests.support.ledgers import (
-    EVENT,
-    A,
-    B,
-    admit,
-    deny,
-    must_verify,
-    set_up,
-    settle,
-)
+from tests.support.ledgers import EVENT, A, B, admit, deny, must_verify, set_up, settle
 
 
 def test_a_decision_is_stored_once(ledger):
@@ -73,9 +64,7 @@ def numbers_tell_no_order(make):
     assert sorted(found[0].values()) == [1, 1, 2, 2]
 
 
-def test_numbers_do_not_tell_which_query_was_stored_first(
-    fresh,
-):
+def test_numbers_do_not_tell_which_query_was_stored_first(fresh):
     """What is published of two queries is the same in whatever order their windows were stored."""
     numbers_tell_no_order(fresh)
 

@@ -10,15 +10,7 @@ import pytest
 from accountant.errors import LedgerError, LogChangedError
 from accountant.log.entries import Grown
 from accountant.records import LogIdentity, PartialStatus
-from tests.support.ledgers import (
-    EVENT,
-    TOPIC_ID,
-    A,
-    Clock,
-    must_verify,
-    partial,
-    set_up,
-)
+from tests.support.ledgers import EVENT, TOPIC_ID, A, Clock, must_verify, partial, set_up
 
 DATABASES = ["sqlite"]
 NOW_MS = Clock().now_ms

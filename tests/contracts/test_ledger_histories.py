@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
 from random import Random
 
 import pytest
 
 from accountant.budget import filter as filter_module
 from accountant.budget.filter import EventFilter, UserFilter
-from accountant.costs.charges import WindowKey
-from accountant.costs.levels import LevelCosts
-from accountant.log.entries import Admitted, Answered, Ended, Recovered, decode
+from accountant.ledger import door
+from accountant.log import state
 from accountant.log.state import Budget, ChargeState, Reservation
-from accountant.records import Answer, Outcome, SeenDecision
+from accountant.records import Answer
 from accountant.rules import admission
 from accountant.units import PrivacyUnit
-from tests.support.ledgers import (
-    CELLS,
-    EVENT,
-    USER,
-    Series,
-    deny,
-    each_unit,
-    must_verify,
-    open_ledger,
-    requests,
-    set_up,
-    settle,
-    status_of,
-)
-from tests.support.transcripts import Case, Play, anybody, random_case
+from tests.support.ledgers import EVENT, USER, each_unit, open_ledger
+from tests.support.transcripts import Play, random_case
 
 DATABASES = ["sqlite"]
 PLAYS = 6
@@ -45,86 +29,15 @@ def play(url, unit, seed, interleaving=0):
 
 
 @each_unit
-def test_answers_follow_the_order_whatever_the_interleaving(new_url, unit):
-    """Every answer, and all that was spent, is what serving windows one by one gives."""
+def test_answers_follow_the_order_whatever_the_interleaving(new_url, monkeypatch, unit):
+    """Every answer, and all that was spent, is what serving windows one by one gives.
+
+    However much of what is past each worker has forgotten, and wherever the state was written down.
+    """
     for number in range(PLAYS):
+        monkeypatch.setattr(state, "_SPARE", (0, 1, 10**6)[number % 3])
+        monkeypatch.setattr(door, "_IMAGE_EVERY", (1, 10**6)[number % 2])
         play(new_url(), unit, number // 2, number % 2)
-
-
-@each_unit
-def test_the_log_adds_up_at_every_length(ledger, unit):
-    """With 1 to 100 windows that ended somehow, its entries add up to what the ledger says."""
-    period = 200 if unit is USER else 0
-    series = Series("q", 20, 10, 2, cells_per_unit=2 if period else 1, period=period)
-    set_up(ledger, unit, 24 if period else 4, [series])
-    ends = Counter[str]()
-    for index in range(100):
-        ends[_end_somehow(ledger, series, index)] += 1
-        by_hand, held = lost_by_hand(ledger, series)
-        status = status_of(ledger)
-        if period:
-            assert +by_hand.period_losses(held) == Counter(dict(status.periods))
-        else:  # all rows lose alike
-            assert status.spent_units == max(by_hand.losses(held, [(0, 0)]), default=0)
-        if index % 10 == 9:
-            must_verify(ledger)
-    wanted = {"settled", "cells", "denied", "refused", "too_old", "missed", "spent"}
-    assert set(ends) == wanted
-    assert min(ends.values()) > 2
-
-
-def _end_somehow(ledger, series, index):
-    """Ask for the next window, end it in one of many ways, and say how."""
-    kind = index % 8
-    if kind == 4:
-        deny(ledger, series, index)
-        return "missed"
-    (request,) = requests([replace(series, first=series.key(index).start_ms)], 20 + 10 * index)
-    ledger.admit("s", [replace(request, too_old=kind == 5)])
-    if kind == 5:
-        deny(ledger, series, index, "too_old")
-        return "too_old"
-    if ledger.answer(series.key(index)) is Answer.REFUSED:
-        deny(ledger, series, index, "budget")
-        return "refused"
-    if kind == 6:
-        deny(ledger, series, index)
-        return "denied"
-    if kind == 7:
-        key = series.key(index)
-        periods = request.charge.periods
-        place = ("other", "q", "s", key.start_ms + 1, key.end_ms, index, Outcome.DECIDED, 1, 0)
-        after = SeenDecision(*place, next_start_ms=key.start_ms + 10, periods=periods)
-        ledger.upkeep.reconcile([after])
-        return "spent"
-    cells = (2, 1, 0, 0) if kind % 2 else None
-    settle(ledger, series, index, cells=cells, units=None if cells else kind // 2)
-    return "cells" if cells else "settled"
-
-
-def lost_by_hand(ledger, series):
-    """Return what every window cost, from the entries of the log alone."""
-    queries, held, granted = {series.query: anybody(series, series.query)}, {}, set()
-    for row in ledger.reports.entries():
-        match decode(row.kind, row.payload):
-            case Admitted(windows=windows) | Answered(windows=windows):
-                granted |= {one.window for one in windows if one.answer is Answer.RESERVED}
-            case Ended(window=key, settled_units=units, costs=costs):
-                granted.discard(key)
-                if units is not None:
-                    levels = LevelCosts.decode(costs) if costs else LevelCosts.uniform(units, CELLS)
-                    held[key] = levels.as_array().tolist()
-            case Recovered(decisions=decisions):
-                for one in decisions:
-                    name = f"{one.query} {one.start_ms}"
-                    queries[name] = anybody(replace(series, cells_per_unit=1), name)
-                    place = WindowKey(one.end_ms, name, one.start_ms)
-                    held[place] = [one.loss_units, *[0] * (CELLS - 1)]
-                    passed = {each for each in granted if each.start_ms < one.next_start_ms}
-                    held |= dict.fromkeys(passed, [series.units] * CELLS)
-                    granted -= passed
-    assert not granted
-    return Case(USER if series.period else EVENT, 0, queries), held
 
 
 def as_they_stand(patch):
@@ -228,12 +141,7 @@ TWINS = [
 
 
 @pytest.mark.parametrize(("twin", "unit"), TWINS)
-def test_broken_twins_are_caught(
-    tmp_path,
-    monkeypatch,
-    twin,
-    unit,
-):
+def test_broken_twins_are_caught(tmp_path, monkeypatch, twin, unit):
     """The same check finds filters that forget, forgive, or look at the time of day."""
     twin(monkeypatch)
 

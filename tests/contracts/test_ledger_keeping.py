@@ -10,35 +10,33 @@ from accountant.budget import keeping as budget_keeping
 from accountant.log import images
 from accountant.records import Answer
 from tests.support.archived import move_all
-from tests.support.ledgers import (
-    USER,
-    admit,
-    deny,
-    open_ledger,
-    requests,
-    set_up,
-)
+from tests.support.ledgers import USER, admit, deny, open_ledger, requests, set_up
 from tests.support.runs import OTHER, RUN, TERMS, WHOLE, ring
 
 DATABASES = ["sqlite"]
 
 
+HOP = replace(RUN, size=20, step=10, period=60)
+SMALL = replace(OTHER, period=60)
+
+
+def crossed(ledger, beside):
+    """Decide windows until a run goes across a boundary: 5 of 11 spent in both, 6 may come."""
+    set_up(ledger, USER, WHOLE, [HOP, beside])
+    ledger.admit("s", [replace(each, run=TERMS) for each in requests([HOP], 70)])
+    for index in range(5):
+        deny(ledger, HOP, index)
+    ring(ledger, 5, 0, HOP)
+
+
 def test_a_run_keeps_nothing_once_it_is_over(ledger, monkeypatch, new_url):
     """Windows across a boundary have a run of their own: over, it leaves the next period alone."""
-    hop = replace(RUN, size=20, step=10, period=60)
-    free = replace(OTHER, units=WHOLE, period=60, size=10, first=0)
 
     def late(one):
-        """Ring nothing across the boundary at 60, then ask for all of the next period."""
-        set_up(one, USER, WHOLE, [hop, free])
-        in_run = [replace(each, run=TERMS) for each in requests([hop], 70)]
-        one.admit("s", in_run)
-        for index in range(5):
-            deny(one, hop, index)
-        ring(one, 5, 0, hop)  # [50, 70): 5 of 11 spent in both periods, 6 may come
-        small = replace(free, units=4)
-        admit(one, 100, small)
-        return one.answer(small.key(9))
+        """Ask for all of the next period."""
+        crossed(one, SMALL)
+        admit(one, 100, SMALL)
+        return one.answer(SMALL.key(9))
 
     assert late(ledger) is Answer.RESERVED  # [90, 100): that run's last window ends by 80
     monkeypatch.setattr(budget_keeping.Keepers, "passed", lambda *_: None)
@@ -52,19 +50,12 @@ def test_an_archive_leaves_what_tells_of_an_open_run(opened, monkeypatch, keeps)
     if not keeps:
         own = images.dump
         monkeypatch.setattr(images, "dump", lambda state: own(state, live=False))
-    hop = replace(RUN, size=20, step=10, period=60)
-    other = replace(OTHER, units=1, period=60)
-    ledger = opened()
-    set_up(ledger, USER, WHOLE, [hop, other])
-    ledger.admit("s", [replace(each, run=TERMS) for each in requests([hop], 70)])
-    for index in range(5):
-        deny(ledger, hop, index)
-    ring(ledger, 5, 0, hop)  # [50, 70): 5 of 11 in both periods, 6 may come
-    deny(ledger, hop, 6)
+    ledger, other = opened(), replace(SMALL, units=1)
+    crossed(ledger, other)
+    deny(ledger, HOP, 6)
     for index in range(7):
         deny(ledger, other, index)
-    ledger.mark_published(*(hop.key(index) for index in range(7)))
-    ledger.mark_published(*(other.key(index) for index in range(7)))
+        ledger.mark_published(HOP.key(index), other.key(index))
     assert move_all(ledger, 70) > 0
     ledger = opened()
     admit(ledger, 80, other)

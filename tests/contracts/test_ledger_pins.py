@@ -10,13 +10,7 @@ from accountant.errors import ConfigChangedError, LedgerCorruptError
 from accountant.records import QueryRegistration
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
-from tests.support.ledgers import (
-    EVENT,
-    A,
-    registration,
-    set_up,
-    terms,
-)
+from tests.support.ledgers import EVENT, A, registration, set_up, terms
 
 DATABASES = ["sqlite"]
 

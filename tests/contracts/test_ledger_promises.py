@@ -10,16 +10,14 @@ import pytest
 from accountant.errors import ConfigChangedError, LedgerError
 from accountant.log.entries import Budgeted
 from accountant.loss.gaussian import Gaussian
-from accountant.records import Answer, BudgetTerms, LogIdentity, Outcome, SeenDecision
+from accountant.records import BudgetTerms, LogIdentity, Outcome, SeenDecision
 from tests.support.ledgers import (
     TOPIC_ID,
     USER,
     Series,
-    admit,
     held,
     must_verify,
     registration,
-    settle,
     status_of,
 )
 
@@ -50,6 +48,7 @@ def test_another_promise_is_refused(ledger):
     """Pure for Gaussian, another delta, another epsilon: the ledger stays what it was."""
     set_up(ledger)
     ledger.pins.register_budget(TERMS)
+    ledger.pins.register_budget(replace(PURE, scope="pure"))
     other = Gaussian(Fraction(1), Fraction(1, 10**7))
     wider = Gaussian(Fraction(2), Fraction(1, 10**6))
     larger = replace(TERMS, promise=wider.text, epsilon_max_units=wider.wall_units)
@@ -57,34 +56,12 @@ def test_another_promise_is_refused(ledger):
         (larger, "epsilon_max '1' -> '2'"),
         (PURE, "privacy 'gdp' -> 'pure', epsilon_max '1' -> "),
         (replace(TERMS, promise=other.text), "delta '1e-06' -> '1e-07'"),
+        (replace(TERMS, scope="pure"), "privacy 'pure' -> 'gdp"),
     ):
         with pytest.raises(ConfigChangedError) as refused:
             ledger.pins.register_budget(terms)
         assert said in refused.value.message
     assert status_of(ledger).promise == PROMISE.text
-    must_verify(ledger)
-
-
-def test_a_pure_budget_stays_pure(ledger):
-    """Under the same name and wall."""
-    ledger.pins.register_budget(PURE)
-    with pytest.raises(ConfigChangedError, match="privacy 'pure' -> 'gdp"):
-        ledger.pins.register_budget(TERMS)
-
-
-def test_the_wall_holds_what_was_promised(ledger):
-    """Three windows of a third each; the fourth is refused, and what was charged adds up."""
-    set_up(ledger)
-    admit(ledger, 40, CROWD)
-    answers = [ledger.answer(CROWD.key(index)) for index in range(4)]
-    assert answers == [Answer.RESERVED] * 3 + [Answer.PENDING]
-    for index in range(3):
-        settle(ledger, CROWD, index)
-    assert ledger.answer(CROWD.key(3)) is Answer.REFUSED
-    spent = held(ledger)
-    assert spent == 3 * CROWD.units <= PROMISE.wall_units
-    assert PROMISE.keeps(spent)
-    assert not PROMISE.keeps(spent + CROWD.units)
     must_verify(ledger)
 
 

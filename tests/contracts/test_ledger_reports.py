@@ -6,15 +6,7 @@ from base64 import b64encode
 from dataclasses import replace
 
 from accountant.costs.noisy import Noisy
-from tests.support.ledgers import (
-    USER,
-    Series,
-    admit,
-    deny,
-    partial,
-    set_up,
-    settle,
-)
+from tests.support.ledgers import USER, Series, admit, deny, partial, set_up, settle
 
 
 def test_no_secret_is_among_the_entries(ledger):

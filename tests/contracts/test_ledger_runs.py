@@ -9,14 +9,7 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter
 from accountant.errors import LedgerError
 from accountant.records import Answer
-from tests.support.ledgers import (
-    CELLS,
-    USER,
-    deny,
-    held,
-    must_verify,
-    set_up,
-)
+from tests.support.ledgers import CELLS, USER, deny, held, must_verify, set_up
 from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring
 
 

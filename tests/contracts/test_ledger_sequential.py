@@ -60,10 +60,7 @@ def halves(seen):
 
 @pytest.mark.parametrize(
     ("twin", "unit"),
-    [
-        *((forgets_one, unit) for unit in PrivacyUnit),
-        *((halves, unit) for unit in PrivacyUnit),
-    ],
+    [*((forgets_one, unit) for unit in PrivacyUnit), *((halves, unit) for unit in PrivacyUnit)],
 )
 def test_a_ledger_that_charges_less_after_a_restore_is_found(tmp_path, monkeypatch, twin, unit):
     """The same comparison finds it: other sums, or a window that the ledger is not at."""

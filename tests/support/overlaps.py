@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.regions.regions import Not, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["coloured", "ones", "ranges", "rows_of", "sets", "truth", "weights_for", "workload"]
+__all__ = ["ranges", "rows_of", "sets", "truth", "weights_for", "workload"]
 
 # Every value that a condition of ``workload`` can tell from the others: whole ones and between.
 GRID = [*(Fraction(half, 2) for half in range(-1, 20)), "text"]
@@ -70,9 +69,9 @@ def rows_of(regions: Sequence[Region]) -> set[tuple[int, ...]]:
     }
 
 
-def truth(regions: Sequence[Region], costs: Sequence[object]) -> Fraction:
-    """Return the largest sum of costs over all rows."""
-    exact = [Fraction(cost) for cost in costs]  # type: ignore[arg-type]
+def truth(regions: Sequence[Region], costs: Sequence[object] | None = None) -> Fraction:
+    """Return the largest sum of costs over all rows; each region costs one if none are given."""
+    exact = [Fraction(cost) for cost in costs or [1] * len(regions)]  # type: ignore[arg-type]
     return max(sum((exact[at] for at in row), Fraction(0)) for row in rows_of(regions))
 
 
@@ -102,13 +101,3 @@ def sets(seed: int, count: int, attributes: int = 10, values: int = 10) -> list[
         )
         for _ in range(count)
     ]
-
-
-def ones(regions: Sequence[Region]) -> list[int]:
-    """Return a weight of one each."""
-    return [1] * len(regions)
-
-
-def coloured(regions: Sequence[Region], weights: Sequence[int]) -> int:
-    """Return the bound of the colouring alone."""
-    return colouring_bound(regions, weights)

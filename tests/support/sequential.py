@@ -67,7 +67,7 @@ class Accountant:
         if self.last is not None and key < self.last:
             return Answer.MISSED
         self.last = key
-        fits = self.case.fits(key, self.held)
+        fits = self.case.fits(key, self.held, {})
         self.answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if fits:
             self.open.add(key)
@@ -216,10 +216,15 @@ class History:
         shutil.copy(self._folder / "copy.db", self._folder / "ledger.db")
         self._ledger = self._opened()
         self._now = copy.deepcopy(self._copy)
-        lacking = self._lacking()
+        lacking, upkeep = self._lacking(), self._ledger.upkeep
         everything = [_seen(*one) for one in self._published.values()]
-        self._ledger.upkeep.reconcile(everything)
+        assert set(upkeep.unknown_decisions(everything)) == {_seen(*one) for one in lacking}
+        assert [upkeep.reconcile(everything) for _ in range(2)] == [len(lacking), 0]
+        assert upkeep.unknown_decisions(everything) == []
         for decision, series, index in lacking:
+            known = self._ledger.decision(decision.key)
+            assert known is not None
+            assert known.published
             self._now.taken_over.add(_told(decision))
             decided = decision.outcome is Outcome.DECIDED
             cells = (series.units * decided,) * CELLS

@@ -1,7 +1,8 @@
 """Random schedules and transcripts of a ledger, and what must become of them, worked out by hand.
 
 A *case* is a budget, some queries and an oracle that says of every window how it would end: denied,
-or decided at these losses, cell by cell. :func:`expected` serves a case strictly one window after
+decided at these losses, cell by cell, or of a query with SVT runs, with so many alarms.
+:func:`expected` serves a case strictly one window after
 the other, each ended before the next is asked about, by plain loops over instants and rows.
 :class:`Play` drives a real ledger through the same case in a random interleaving of everything that
 callers do, and compares.
@@ -12,8 +13,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
+from accountant.costs.charges import UniformCost
 from accountant.records import Answer
 from accountant.regions.groupings import Grouping, grouping_of
 from accountant.regions.regions import Not, Region, ValueSet
@@ -27,19 +29,21 @@ from tests.support.ledgers import (
     requests,
     set_up,
     settle,
+    status_of,
     without_checkpoint,
 )
+from tests.support.runs import now, ring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from random import Random
 
     from accountant.costs.charges import WindowKey
+    from accountant.costs.runs import RunTerms
     from accountant.ledger.ledger import Ledger
 
 __all__ = [
     "Case",
-    "Interleaving",
     "Play",
     "Query",
     "anybody",
@@ -64,11 +68,7 @@ X = [
     ({"x": {1, 2}}, frozenset({1, 2})),
     ({"x": set()}, frozenset()),
 ]
-Y = [
-    ({}, frozenset(range(4))),
-    ({"y": 0}, frozenset({0})),
-    ({"y": 1}, frozenset({1})),
-]
+Y = [({}, frozenset(range(4))), ({"y": 0}, frozenset({0})), ({"y": 1}, frozenset({1}))]
 ROWS = [(x, y) for x in range(4) for y in range(4)]
 KNOWN = {
     name: Grouping(name, (name,), (tuple(map(ValueSet.of, range(CELLS))),)).text for name in "xy"
@@ -106,23 +106,63 @@ def anybody(series: Series, name: str) -> Query:
 
 
 @dataclass(frozen=True)
+class Run:
+    """An SVT run of a query: the periods that it is in, alarms left, and when it is over."""
+
+    periods: tuple[int, ...]
+    left: int
+    over_ms: int
+
+
+Runs = dict[str, Run]
+
+
+@dataclass(frozen=True)
 class Case:
-    """A budget, its queries, and how every window would end."""
+    """A budget, its queries, how windows would end, and what a run costs of those with runs."""
 
     unit: PrivacyUnit
     wall: int
     queries: dict[str, Query]
-    ends: Mapping[WindowKey, Cells | None] = field(default_factory=dict)
+    ends: Mapping[WindowKey, Any] = field(default_factory=dict)
     too_old: frozenset[WindowKey] = frozenset()
+    terms: Mapping[str, RunTerms] = field(default_factory=dict)
 
     @property
     def series(self) -> list[Series]:
         """The schedules."""
         return [query.series for query in self.queries.values()]
 
-    def worst(self, key: WindowKey) -> Cells:
+    def inside(self, key: WindowKey, runs: Runs) -> int:
+        """Return the alarms that are left of the run that a window is in, 0 where it is in none."""
+        run = runs.get(key.query)
+        return run.left if run is not None and run.periods == tuple(self.periods(key)) else 0
+
+    def worst(self, key: WindowKey, runs: Runs) -> Cells:
         """Return what a window costs at worst."""
-        return (self.queries[key.query].series.units,) * CELLS
+        left = self.inside(key, runs)
+        units = left * self.terms[key.query].alarm_units if left else 0
+        return (units or self.queries[key.query].series.units,) * CELLS
+
+    def ring(self, key: WindowKey, wanted: int, runs: Runs) -> Cells:
+        """Go on with a run, or open one; return what so many alarms cost, if they are left."""
+        terms, inside, periods = self.terms[key.query], self.inside(key, runs), self.periods(key)
+        rung = min(wanted, inside or terms.alarms)
+        over_ms = periods[1] + 2 * self.queries[key.query].series.size if periods[1:] else 10**9
+        runs[key.query] = Run(tuple(periods), (inside or terms.alarms) - rung, over_ms)
+        return self.realised(terms, rung, opening=not inside)
+
+    @staticmethod
+    def realised(terms: RunTerms, rung: int, *, opening: bool) -> Cells:
+        """Return what a window of a run costs."""
+        return (rung * terms.alarm_units + terms.open_units * opening,) * CELLS
+
+    def kept(self, name: str, period: int, end_ms: int, runs: Runs, lost: int) -> int:
+        """Return what others leave to a query that lost so much: its run's rest, its share."""
+        run = runs.get(name)
+        if run is not None and period in run.periods and end_ms < run.over_ms:
+            lost += run.left * self.terms[name].alarm_units
+        return max(lost, self.queries[name].series.share)
 
     def periods(self, key: WindowKey) -> range:
         """Return the periods that a window touches."""
@@ -162,23 +202,42 @@ class Case:
                     if key.start_ms <= at < key.end_ms and row in self.queries[key.query].rows
                 )
 
-    def period_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[int]:
-        """Return what one person loses at most, by period."""
+    def query_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[tuple[int, str]]:
+        """Return what one person loses at most, by period and query."""
         by_query = defaultdict(list)
         for key, costs in held.items():
             for period in self.periods(key):
                 by_query[period, key.query].append(self.dearest(key, costs))
-        losses = Counter()
-        for (period, query), each in by_query.items():
-            losses[period] += sum(sorted(each, reverse=True)[: self.queries[query].series.windows])
+        return Counter(
+            {
+                at: sum(sorted(each, reverse=True)[: self.queries[at[1]].series.windows])
+                for at, each in by_query.items()
+            }
+        )
+
+    def period_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[int]:
+        """Return what one person loses at most, by period."""
+        losses = Counter[int]()
+        for (period, _), loss in self.query_losses(held).items():
+            losses[period] += loss
         return losses
 
-    def fits(self, key: WindowKey, held: Mapping[WindowKey, Cells]) -> bool:
-        """Say whether a window's worst case fits beside what is held."""
+    def fits(self, key: WindowKey, held: Mapping[WindowKey, Cells], runs: Runs) -> bool:
+        """Say whether a window's worst case fits beside what is held, and what others keep."""
+        worst = self.worst(key, runs)
         if self.unit is PrivacyUnit.USER:
-            losses = self.period_losses({**held, key: self.worst(key)})
-            return all(losses[period] <= self.wall for period in self.periods(key))
-        room = self.wall - self.dearest(key, self.worst(key))
+            losses = self.query_losses({**held, key: worst})
+            return all(
+                losses[period, key.query]
+                + sum(
+                    self.kept(name, period, key.end_ms, runs, losses[period, name])
+                    for name in self.queries
+                    if name != key.query
+                )
+                <= self.wall
+                for period in self.periods(key)
+            )
+        room = self.wall - self.dearest(key, worst)
         inside = range(key.start_ms, key.end_ms, GRAIN_MS)
         return max(self.losses(held, self.queries[key.query].rows, inside), default=0) <= room
 
@@ -204,16 +263,17 @@ class Expected:
 
 def expected(case: Case) -> Expected:
     """Serve every window in order, each ended before the next is asked about."""
-    answers = {}
-    held = {}
+    answers: dict[WindowKey, Answer] = {}
+    held: dict[WindowKey, Cells] = {}
+    runs: Runs = {}
     for key in sorted(case.ends):
-        fits = case.fits(key, held)
+        fits = case.fits(key, held, runs)
         answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if key in case.too_old:
             answers[key] = Answer.TOO_OLD
         end = case.ends[key]
         if answers[key] is Answer.RESERVED and end is not None:
-            held[key] = end
+            held[key] = case.ring(key, end, runs) if key.query in case.terms else end
     return Expected(answers, held)
 
 
@@ -250,8 +310,8 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
 
 
 @dataclass
-class Interleaving:
-    """Plays a case on an empty ledger, in an interleaving of its own.
+class Play:
+    """Plays a case on an empty ledger, by two workers in an interleaving of their own.
 
     Args:
         case: what to play.
@@ -259,69 +319,64 @@ class Interleaving:
         reopen: opens the ledger.
     """
 
-    case: Any
+    case: Case
     rng: Random
     reopen: Callable[[], Ledger]
     answers: dict[WindowKey, Answer] = field(default_factory=dict)
     ended: dict[WindowKey, Cells] = field(default_factory=dict)
     files: int = 0
-    last_ms: ClassVar[int] = LAST_MS
 
     def run(self) -> None:
         """Play until every window has ended, check all along, and compare with the fixed order."""
-        self.ledger = self.reopen()
+        self.workers = [self.reopen() for _ in range(2)]
         try:
-            series = self.series()
+            series = self.case.series
             set_up(self.ledger, self.case.unit, self.case.wall, series)
             steps = [self._ask, self._archive, self._open_anew]
             steps += [partial(self._decide, one) for one in series]
             for _ in range(self.rng.randint(5, 25)):
                 self.rng.choices(steps, [4, 1, 1] + [6] * len(series))[0]()
                 self.check()
-            self._ask(self.last_ms)
+            self._ask(LAST_MS)
             while len(self.ended) < len(self.case.ends):  # some query can always go on
                 self.rng.shuffle(series)
                 assert sum(self._decide(one, len(self.case.ends)) for one in series), "stuck"
                 self.check()
             self.compare()
         finally:
-            self.ledger.close()
+            for one in self.workers:
+                one.close()
 
-    def series(self) -> list[Series]:
-        """Return the windows of all queries."""
-        return list(self.case.series)
-
-    def asked(self, request: Any) -> Any:
-        """Return a window's request as this case makes it."""
-        raise NotImplementedError
-
-    def settle(self, series: Series, index: int, end: Any) -> Cells:
-        """End a granted window, and return what its cells cost."""
-        raise NotImplementedError
-
-    def check(self) -> None:
-        """Check the ledger between two steps."""
-        raise NotImplementedError
-
-    def compare(self) -> None:
-        """Compare every answer and what was spent with the fixed order."""
-        raise NotImplementedError
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, as the worker knows it whose turn it is."""
+        return self.rng.choice(self.workers)
 
     def _ask(self, until_ms: int | None = None) -> None:
         if until_ms is None:
-            until_ms = self.rng.randrange(0, self.last_ms + 1, GRAIN_MS)
-        found = [self.asked(one) for each in self.series() for one in requests([each], until_ms)]
-        self.ledger.admit("s", sorted(found, key=lambda each: each.charge.key))
+            until_ms = self.rng.randrange(0, LAST_MS + 1, GRAIN_MS)
+        found = requests(self.case.series, until_ms)
+        self.ledger.admit(
+            "s",
+            [
+                replace(
+                    one,
+                    too_old=one.charge.key in self.case.too_old,
+                    run=self.case.terms.get(one.charge.key.query),
+                )
+                for one in found
+            ],
+        )
 
     def _open_anew(self) -> None:
-        self.ledger.close()
-        self.ledger = self.reopen()
+        self.workers.pop(0).close()
+        self.workers.append(self.reopen())
 
     def _archive(self) -> None:
         self.ledger.mark_published(*self.ended)
         before = without_checkpoint(self.ledger.reports.status())
         self.files += 1
-        until_ms = self.rng.randrange(0, self.last_ms + 1, GRAIN_MS)
+        until_ms = self.rng.randrange(0, LAST_MS + 1, GRAIN_MS)
         move_all(self.ledger, until_ms, f"file {self.files}")
         assert without_checkpoint(self.ledger.reports.status()) == before
 
@@ -356,34 +411,47 @@ class Interleaving:
             self.ended[key] = (0,) * CELLS
         return True
 
-
-class Play(Interleaving):
-    """Plays a case whose windows cost what was drawn, cell by cell."""
-
-    case: Case
-
-    def asked(self, request: Any) -> Any:
-        """Mark those that come too late."""
-        return replace(request, too_old=request.charge.key in self.case.too_old)
-
-    def settle(self, series: Series, index: int, end: Cells) -> Cells:
-        """Settle at one number for all cells, where it is one, or at one for each."""
-        one = end[0] if len(set(end)) == 1 and self.rng.random() < 0.5 else None
-        settle(self.ledger, series, index, units=one, cells=None if one is not None else end)
-        return end
+    def settle(self, series: Series, index: int, end: Any) -> Cells:
+        """End a granted window: at one number for all cells or one for each, or as its run does."""
+        terms = self.case.terms.get(series.query)
+        if terms is None:
+            one = end[0] if len(set(end)) == 1 and self.rng.random() < 0.5 else None
+            settle(self.ledger, series, index, units=one, cells=None if one is not None else end)
+            return tuple(end)
+        before = now(self.ledger, index, series)
+        rung = min(end, terms.alarms if before is None else before.left)
+        cells = self.case.realised(terms, rung, opening=before is None)
+        ring(self.ledger, index, rung, series, terms, cost=UniformCost(cells[0], CELLS))
+        return cells
 
     def check(self) -> None:
         """Check the wall, every answer that is still open, and the ledger against itself."""
+        assert self.ledger.reports.verify() == []
+        if self.case.terms:
+            assert status_of(self.ledger).spent_units <= self.case.wall
+            self._check_turns()
+            return
         worst, least, granted, waiting = self._standing()
         for key in waiting:
             before = {one: cells for one, cells in worst.items() if one < key}
-            assert not self.case.fits(key, before), f"{key} waits, though it fits in any case"
+            assert not self.case.fits(key, before, {}), f"{key} waits, though it fits in any case"
             before = {one: cells for one, cells in least.items() if one < key}
-            assert self.case.fits(key, before), f"{key} waits, though it can never fit"
+            assert self.case.fits(key, before, {}), f"{key} waits, though it can never fit"
         if self.case.unit is PrivacyUnit.EVENT:
             assert max(self.case.true_losses(granted), default=0) <= self.case.wall
         assert self.case.spent(granted) <= self.case.wall
-        assert self.ledger.reports.verify() == []
+
+    def _check_turns(self) -> None:
+        """Check that windows of a run are answered one after the other."""
+        frontier, waiting = self.ledger.frontier("s"), set[str]()
+        for key in sorted(self.case.ends.keys() - self.ended.keys()):
+            if frontier is None or key > frontier or key.query not in self.case.terms:
+                continue
+            answer = self.ledger.answer(key)
+            if key.query in waiting:
+                assert answer is Answer.PENDING, f"{key} was answered before its turn"
+            if answer in {Answer.PENDING, Answer.RESERVED}:
+                waiting.add(key.query)
 
     def _standing(self) -> tuple[dict[WindowKey, Cells], dict[WindowKey, Cells], Any, Any]:
         """Return what windows may cost at worst, at least, what is granted, and what waits."""
@@ -393,7 +461,7 @@ class Play(Interleaving):
             answer = self.ledger.answer(key) if frontier and key <= frontier else None
             if answer not in {Answer.PENDING, Answer.RESERVED}:
                 continue
-            worst[key] = self.case.worst(key)
+            worst[key] = self.case.worst(key, {})
             if answer is Answer.RESERVED:
                 granted[key] = worst[key]
             else:
@@ -407,9 +475,10 @@ class Play(Interleaving):
             assert answer is wanted.answers[key], key
         spent = {key: cells for key, cells in self.ended.items() if any(cells)}
         assert spent == {key: cells for key, cells in wanted.held.items() if any(cells)}
-        status = self.ledger.reports.status().scopes["s"]
+        status = status_of(self.ledger)
         assert (status.reservations, status.pending) == (0, 0)
         assert status.spent_units == self.case.spent(wanted.held)
+        assert +Counter(status.periods) == +self.case.period_losses(wanted.held)
 
 
 def _random_end(rng: Random, worst: int, refunds: float) -> Cells | None:

@@ -1,13 +1,14 @@
 """Scripts of a ledger's life: what is asked, how windows end, and what must then be said.
 
 A script is a line ``== what it shows`` and a command a line; lines that begin with ``#`` explain.
-Commands are the methods of :class:`Stage`, whose arguments are all words; ``0-3`` is some windows,
-``a@2`` a series from a window on, ``yes*3`` an answer three times. At its end every ledger must
-verify.
+Commands are the methods of :class:`Stage`, whose arguments are words and numbers; ``0-3`` is some
+windows, ``a@2`` a series from a window on, ``yes*3`` an answer three times. At its end every ledger
+must verify.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,19 +78,36 @@ def play(script: str, opened: Opens, clock: Clock) -> None:
     for line in script.splitlines():
         if line and not line.startswith("#"):
             command, *words = line.split()
+            given = [value(word) for word in words if "=" not in word]
             options = dict(word.split("=") for word in words if "=" in word)
             try:
-                getattr(stage, command)(*(word for word in words if "=" not in word), **options)
+                getattr(stage, command)(*given, **{name: value(options[name]) for name in options})
             except Exception as error:
                 error.add_note(line)
                 raise
     stage.verify()
 
 
-def windows(words: str) -> range:
+def value(word: str) -> int | str:
+    """Return the number that a word is, or the word."""
+    return int(word) if re.fullmatch(r"-?\d+", word) else word
+
+
+def windows(words: int | str) -> range:
     """Return the windows that are meant by one number, or by the first and the last."""
-    first, _, last = words.partition("-")
+    first, _, last = str(words).partition("-")
     return range(int(first), int(last or first) + 1)
+
+
+def numbers(words: int | str) -> list[int]:
+    """Return numbers that commas are between."""
+    return list(map(int, str(words).split(",")))
+
+
+def at(place: str) -> tuple[str, int]:
+    """Return the name and the number of ``a@2``; 0 where there is none."""
+    name, _, number = place.partition("@")
+    return name, int(number or 0)
 
 
 @dataclass
@@ -108,14 +126,15 @@ class Stage:
         default_factory=lambda: {one.query: one for one in (A, B, HOP, FEW, RUN, OTHER)}
     )
 
-    def series(self, name, **of):
+    def series(self, name, city="", cells="", **of):
         """Speak of another series; ``cells=room`` groups it, ``city=north`` is its region."""
-        where = {key: of.pop(key) for key in ("city",) if key in of}
-        region = Region.where(**where).canonical if where else "{}"
-        shape = Shape(region, of.pop("cells", ""))
-        self.known[name] = Series(
-            name, **{key: int(value) for key, value in of.items()}, shape=shape
-        )
+        region = Region.where(city=city) if city else Region.everything()
+        self.known[name] = Series(name, **of, shape=Shape(region.canonical, cells))
+
+    def key(self, place):
+        """Return the window of ``a@2``."""
+        name, index = at(place)
+        return self.known[name].key(index)
 
     def __post_init__(self) -> None:
         """Open the ledger."""
@@ -124,7 +143,7 @@ class Stage:
     def budget(self, unit, wall, *names):
         """Register a budget and its series."""
         self.names = names
-        set_up(self.ledger, PrivacyUnit(unit), int(wall), [self.known[one] for one in names])
+        set_up(self.ledger, PrivacyUnit(unit), wall, [self.known[one] for one in names])
 
     def ask(self, until_ms, *words, alarms="", by=""):
         """Ask for the windows that end by an instant, of some series or of all.
@@ -136,21 +155,19 @@ class Stage:
             one = self.known[name]
             one = replace(one, fingerprint=by or one.fingerprint)
             run = name == RUN.query and one.period
-            found = requests([one], int(until_ms), too_old="too_old" in words)
+            found = requests([one], until_ms, too_old="too_old" in words)
             asked += [replace(each, run=TERMS if run else None) for each in found]
         known = set(alarms.split(",")) if alarms else None
         self.ledger.admit("s", sorted(asked, key=lambda one: one.charge.key), alarms=known)
 
     def frontier(self, place):
         """Say up to which window was asked for."""
-        name, _, index = place.partition("@")
-        expected = self.known[name].key(int(index)) if index else None
-        assert self.ledger.frontier("s") == expected
+        assert self.ledger.frontier("s") == (None if place == "none" else self.key(place))
 
     def reset_clock(self, back_ms):
         """Put the mark of time back that a wrong clock took along, which stays on record."""
         now_ms, before = self.clock.now_ms, self.ledger.journal.entries()
-        assert self.ledger.upkeep.reset_clock() == (now_ms + int(back_ms), now_ms)
+        assert self.ledger.upkeep.reset_clock() == (now_ms + back_ms, now_ms)
         assert self.ledger.journal.entries().keys() - before.keys() == {"clock_set"}
 
     def remember(self, name, some):
@@ -160,26 +177,24 @@ class Stage:
 
     def unknown(self, *sequences):
         """Say that what was kept is known, and that the first of it is not under other numbers."""
-        others = [replace(self.topic[0], sequence=int(each)) for each in sequences]
+        others = [replace(self.topic[0], sequence=each) for each in sequences]
         assert self.ledger.upkeep.unknown_decisions([*self.topic, *others]) == others
 
-    def settle(self, name, some, units="", cells="", **of):
+    def settle(self, name, some, units=None, cells="", **of):
         """Decide windows, at their worst or for less."""
-        cost = {"units": int(units)} if units else {}
-        if cells:
-            cost["cells"] = list(map(int, cells.split(",")))
+        each = numbers(cells) if cells else None
         for index in windows(some):
-            settle(self.ledger, replace(self.known[name], **of), index, **cost)
+            settle(self.ledger, replace(self.known[name], **of), index, units=units, cells=each)
 
-    def ring(self, some, rung="0", cost=""):
+    def ring(self, some, rung=0, cost=None):
         """Decide windows of the run, at what their alarms cost or otherwise."""
-        changes = {"cost": UniformCost(int(cost), CELLS)} if cost else {}
+        changes = {} if cost is None else {"cost": UniformCost(cost, CELLS)}
         for index in windows(some):
-            ring(self.ledger, index, int(rung), self.known[RUN.query], **changes)
+            ring(self.ledger, index, rung, self.known[RUN.query], **changes)
 
     def decide(self, until_ms):
         """Ask for the windows that end by an instant, and decide what is granted."""
-        decide_all(self.ledger, [self.known[one] for one in self.names], int(until_ms), "one")
+        decide_all(self.ledger, [self.known[one] for one in self.names], until_ms, "one")
 
     def recover(self, name, some, units, by="", **of):
         """Charge decisions that were released, by this ledger or by another, and not known."""
@@ -188,8 +203,8 @@ class Stage:
             after_ms = self.known[name].key(index + 1).start_ms
             one = SeenDecision(
                 *(by or self.ledger.ledger_id, name, "s", asked.key.start_ms, asked.key.end_ms),
-                *(int(of.get("sequence", index + 1)), Outcome(of.get("as", "decided")), int(units)),
-                *(int(of.get("alarms", 0)), after_ms),
+                *(of.get("sequence", index + 1), Outcome(of.get("as", "decided")), units),
+                *(of.get("alarms", 0), after_ms),
                 periods=asked.periods,
             )
             assert self.ledger.upkeep.unknown_decisions([one]) == [one]
@@ -207,31 +222,30 @@ class Stage:
 
     def answers(self, place, *words):
         """Say what windows are answered."""
-        name, _, first = place.partition("@")
+        name, first = at(place)
         wanted = []
         for word, _, times in (each.partition("*") for each in words):
             wanted += [SAID.get(word) or Answer(word)] * int(times or 1)
-        found = range(int(first or 0), int(first or 0) + len(wanted))
-        assert [self.ledger.answer(self.known[name].key(each)) for each in found] == wanted
+        found = [self.known[name].key(first + number) for number in range(len(wanted))]
+        assert list(map(self.ledger.answer, found)) == wanted
 
     def published(self, name, index, units):
         """Say what a decision cost, as it is published."""
-        decision = self.ledger.decision(self.known[name].key(int(index)))
-        assert decision.epsilon_units == int(units)
+        assert self.ledger.decision(self.known[name].key(index)).epsilon_units == units
 
-    def run(self, place, none="", left="", state=""):
+    def run(self, place, none="", left=None, state=None):
         """Say which run a window would go on with: alarms left, and after which window."""
-        name, _, index = place.partition("@")
-        found = now(self.ledger, int(index), self.known[name])
+        name, index = at(place)
+        found = now(self.ledger, index, self.known[name])
         if none or found is None:
             assert (none, found) == ("none", None)
             return
-        assert found.left == int(left)
-        assert not state or found.state == f"secret {state}".encode()
+        assert found.left == left
+        assert state is None or found.state == f"secret {state}".encode()
 
     def held(self, units):
         """Say what the worst-off unit has lost, open windows at worst."""
-        assert held(self.ledger) == int(units)
+        assert held(self.ledger) == units
 
     def periods(self, *words):
         """Say what every period holds."""
@@ -240,13 +254,12 @@ class Stage:
 
     def shows(self, what, number):
         """Say ``pending`` or granted windows, or how far archives reach, as a budget shows it."""
-        assert getattr(status_of(self.ledger), what) == int(number)
+        assert getattr(status_of(self.ledger), what) == number
 
     def change(self, name, start_ms, **of):
         """Accept another configuration of a series, from an instant on."""
-        changes = {key: int(value) for key, value in of.items()}
-        self.known[name] = replace(self.known[name], fingerprint="f2", **changes)
-        self.ledger.pins.accept_change(registration(self.known[name]), int(start_ms))
+        self.known[name] = replace(self.known[name], fingerprint="f2", **of)
+        self.ledger.pins.accept_change(registration(self.known[name]), start_ms)
 
     def remove(self, name):
         """Remove a series."""
@@ -254,26 +267,27 @@ class Stage:
 
     def register(self, name, **of):
         """Register a series, or another configuration of it."""
-        changed = replace(self.known[name], **{key: int(value) for key, value in of.items()})
-        self.ledger.pins.register_query(registration(changed))
+        self.ledger.pins.register_query(registration(replace(self.known[name], **of)))
 
-    def used(self, place, state="", partition="0", log=TOPIC_ID):
+    def used(self, place, state="", partition=0, log=TOPIC_ID):
         """Say what people had used up when a cursor stood so, if it is known."""
-        name, _, cursor_ms = place.partition("@")
-        found = self.ledger.counts.used({name: int(cursor_ms)}, int(partition), log)
+        found = self.ledger.counts.used(dict([at(place)]), partition, log)
         assert [one.state.decode() for one in found.values()] == [state] * bool(state)
 
     def see(self, offset, stand, steps):
         """Report where a partition stands, a third of what is unseen later, and how long still."""
-        self.wait(str(UNSEEN_MS // 3))
-        self.ledger.counts.put_places({"feed": {1: (int(offset), Stand(stand))}})
-        self.still(str(int(steps) * (UNSEEN_MS // 3)))
+        self.wait(UNSEEN_MS // 3)
+        places = {"feed": {1: (offset, Stand(stand))}, "other": {0: (offset + 1, Stand.END)}}
+        self.ledger.counts.put_places(places)
+        (other,) = self.ledger.counts.places("other").values()
+        assert (other.log_offset, other.seen_ms) == (offset + 1, self.clock.now_ms)
+        self.still(steps * (UNSEEN_MS // 3))
 
-    def still(self, ms, since="1000000"):
+    def still(self, ms, since=1_000_000):
         """Say how long the partition has stood still, of the last milliseconds."""
         places, now_ms = self.ledger.counts.places("feed"), self.clock.now_ms
         assert places.keys() == {1}
-        assert places[1].still_ms(now_ms - int(since), now_ms) == int(ms)
+        assert places[1].still_ms(now_ms - since, now_ms) == ms
 
     def files(self, feed, *digests):
         """Register the files of a feed, by what they hold."""
@@ -290,34 +304,20 @@ class Stage:
         ended = f"{one.decided}@{now_ms - one.decided_at_ms if one.decided else 0}"
         reasons = [f"{r}:{n}@{now_ms - one.denied_at_ms[r]}" for r, n in sorted(one.denied.items())]
         assert (ended, ",".join(reasons) or "none") == (decided, denied)
-        assert (one.cursor_ms, one.sequence) == (
-            int(cursor_ms),
-            one.decided + sum(one.denied.values()),
-        )
+        assert (one.cursor_ms, one.sequence) == (cursor_ms, one.decided + sum(one.denied.values()))
 
     def scope(self, name, unit, wall):
         """Register another budget."""
-        self.ledger.pins.register_budget(terms(PrivacyUnit(unit), int(wall), name))
+        self.ledger.pins.register_budget(terms(PrivacyUnit(unit), wall, name))
 
-    def log(self, feed, topic_id, topic="topic", partitions="2"):
+    def log(self, feed, topic_id, topic="topic", partitions=2):
         """Register the log of a feed."""
-        one = LogIdentity(feed, "c", topic_id, topic, int(partitions))
-        self.ledger.pins.register_log(one)
+        self.ledger.pins.register_log(LogIdentity(feed, "c", topic_id, topic, partitions))
 
-    def query(
-        self,
-        place,
-        feed,
-        fingerprint="f1",
-        definition="{}",
-        *,
-        start="0",
-        call="",
-        files="",
-    ):
+    def query(self, place, feed, fingerprint="f1", definition="{}", *, start=0, call="", files=""):
         """Register an alarm that goes on from ``start``, accept another one, or ask beforehand."""
         name, _, scope = place.partition("@")
-        one = QueryRegistration(name, scope, feed, fingerprint, definition, int(start))
+        one = QueryRegistration(name, scope, feed, fingerprint, definition, start)
         pins = self.ledger.pins
         match call:
             case "ask":
@@ -325,12 +325,12 @@ class Stage:
             case "accept":
                 pins.accept_change(one, 20)
             case _:
-                assert pins.register_query(one) == int(start)
+                assert pins.register_query(one) == start
 
     def outbox(self, name, *sequences):
         """Say which decisions wait to leave, as the status counts them."""
         found = self.ledger.unpublished(name, 10**9)
-        assert [one.sequence for one in found] == list(map(int, sequences))
+        assert [one.sequence for one in found] == list(sequences)
         assert self.ledger.reports.status().queries[name].unpublished == len(sequences)
 
     def publish(self, name, some):
@@ -339,27 +339,15 @@ class Stage:
 
     def archive(self, before_ms, windows):
         """Move entries to an archive, so many of windows that ended; again, there are none."""
-        rows = moved(self.ledger, int(before_ms), self.ledger.heads.now())
-        assert sum(row.kind == Ended.kind for row in rows) == int(windows)
-        assert not moved(self.ledger, int(before_ms), "again")
+        rows = moved(self.ledger, before_ms, self.ledger.heads.now())
+        assert sum(row.kind == Ended.kind for row in rows) == windows
+        assert not moved(self.ledger, before_ms, "again")
 
-    def count(
-        self,
-        name,
-        index,
-        status,
-        values="3,1",
-        *,
-        cut="",
-        by="",
-        used="",
-        **of,
-    ):
+    def count(self, name, index, status, values="3,1", *, cut="", by="", used="", **of):
         """Store what a partition counted in a window, and say what comes of it."""
-        changes = {key: int(value) for key, value in of.items()}
-        one = partial(self.known[name], int(index), values=list(map(int, values.split(","))))
+        one = partial(self.known[name], index, values=numbers(values))
         given = {"fingerprint": by or one.fingerprint, "used": used.encode() or None}
-        one = replace(one, complete=not cut, **given, **changes)
+        one = replace(one, complete=not cut, **given, **of)
         stored = self.ledger.counts.put_partial(one)
         assert stored is PartialStatus(status)
         if stored is PartialStatus.STORED:  # and comes back in all it says
@@ -367,29 +355,30 @@ class Stage:
 
     def counted(self, place, *counts, conflict="no"):
         """Say what is stored of a window, by partition, and whether others contradict it."""
-        name, _, index = place.partition("@")
-        key = self.known[name].key(int(index))
+        key = self.key(place)
         stored = self.ledger.counts.partials(key)
         told = [f"{one.partition}:{','.join(map(str, one.value.tolist()))}" for one in stored]
         assert told == list(counts)
         assert self.ledger.counts.conflicted(key) is (conflict == "yes")
 
-    def announce(self, partitions, from_ms="20", *, feed="feed"):
+    def announce(self, partitions, from_ms=20, *, feed="feed"):
         """Announce that a feed gets more partitions from an instant on, or since nobody knows when.
 
         Series skip what begins before it.
         """
-        start_ms = None if from_ms == "unknown" else int(from_ms)
-        skipped = dict.fromkeys(self.names, start_ms or 0)
+        start_ms = None if from_ms == "unknown" else from_ms
         growth = self.ledger.growths.announce(
-            feed, int(partitions), from_ms=start_ms, first_starts=skipped
+            feed,
+            partitions,
+            from_ms=start_ms,
+            first_starts=dict.fromkeys(self.names, start_ms or 0),
         )
         assert growth == self.ledger.growths.of(feed).growths[-1]
 
-    def conclude(self, partitions, after_ms="50"):
+    def conclude(self, partitions, after_ms=50):
         """Conclude it, so long after now."""
-        until_ms = self.clock.now_ms + int(after_ms)
-        growth = self.ledger.growths.conclude("feed", int(partitions), until_ms=until_ms)
+        until_ms = self.clock.now_ms + after_ms
+        growth = self.ledger.growths.conclude("feed", partitions, until_ms=until_ms)
         assert growth == self.ledger.growths.of("feed").growths[-1]
 
     def growths(self, revision, *words):
@@ -400,23 +389,22 @@ class Stage:
             + ("" if one.until_ms is None else f"+{one.until_ms - one.announced_ms}")
             for one in of.growths
         ]
-        assert (of.revision, told) == (int(revision), list(words))
+        assert (of.revision, told) == (revision, list(words))
 
     def wait(self, ms):
         """Let time pass."""
-        self.clock.now_ms += int(ms)
+        self.clock.now_ms += ms
 
     def decided(self, ago_ms):
         """Say how long ago something was decided."""
         last_ms = self.ledger.upkeep.last_decided_ms()
-        assert last_ms == (None if ago_ms == "never" else self.clock.now_ms - int(ago_ms))
+        assert last_ms == (None if ago_ms == "never" else self.clock.now_ms - ago_ms)
 
     def realised(self, name, costs, count, short="", period=None):
         """Say what every cell has lost, by how many windows; ``short`` where some are gone."""
-        asked = None if period is None else int(period)
-        found = self.ledger.reports.realised(name, asked, cells=CELLS)
-        assert found.costs.tolist() == list(map(int, costs.split(",")))
-        assert (found.windows, found.complete) == (int(count), not short)
+        found = self.ledger.reports.realised(name, period, cells=CELLS)
+        assert found.costs.tolist() == numbers(costs)
+        assert (found.windows, found.complete) == (count, not short)
 
     def reopen(self):
         """Go on with what the next one knows who opens the ledger."""

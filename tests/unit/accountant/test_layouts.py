@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -21,15 +19,18 @@ def growth(partitions, before, from_ms, until_ms):
 def histories():
     """Return every small history of no, one or two growths, the last of them done or not."""
     found = [Layouts(2)]
-    for from_ms, until_ms in product(range(END), [None, *range(1, END)]):
-        if until_ms is not None and until_ms <= from_ms:
-            continue
+    for from_ms, until_ms in spans(0):
         one = growth(5, 2, from_ms, until_ms)
         found.append(Layouts(2, (one,)))
-        for again_ms in range(until_ms or END, END):
-            ends = [None, *range(again_ms + 1, END)]
-            found += [Layouts(2, (one, growth(6, 5, again_ms, end))) for end in ends]
+        again = () if until_ms is None else spans(until_ms)
+        found += [Layouts(2, (one, growth(6, 5, *span))) for span in again]
     return found
+
+
+def spans(since_ms):
+    """Return all times from one on at which a growth may begin, and be done or not."""
+    starts = range(since_ms, END)
+    return [(start, end) for start in starts for end in (None, *range(start + 1, END))]
 
 
 class ByWhenItBegan(Layouts):
@@ -98,12 +99,7 @@ def test_histories_that_cannot_have_been_are_told():
 
 def test_what_is_learnt_has_a_number_of_its_own():
     """A growth that is announced, and one that is done, are revisions of their own."""
-    steps = [
-        Layouts(2),
-        Layouts(2, (growth(5, 2, 3, None),)),
-        Layouts(2, (growth(5, 2, 3, 4),)),
-        Layouts(2, (growth(5, 2, 3, 4), growth(6, 5, 7, None))),
-    ]
-    assert [one.revision for one in steps] == [0, 1, 2, 3]
-    assert [one.newest for one in steps] == [2, 5, 5, 6]
-    assert [set(one.possible) for one in steps] == [{2}, {2, 5}, {2, 5}, {5, 6}]
+    growths = growth(5, 2, 3, None), growth(5, 2, 3, 4), growth(6, 5, 7, None)
+    steps = (), growths[:1], growths[1:2], growths[1:]
+    found = [(one.revision, one.newest, {*one.possible}) for one in (Layouts(2, g) for g in steps)]
+    assert found == [(0, 2, {2}), (1, 5, {2, 5}), (2, 5, {2, 5}), (3, 6, {5, 6})]

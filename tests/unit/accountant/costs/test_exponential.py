@@ -62,8 +62,6 @@ def test_intervals_hold_what_they_bound():
 
 
 @pytest.mark.parametrize("twin", [unwidened, lambda t, bits: (exp_neg_bounds(t, bits)[0],) * 2])
-def test_bounds_that_are_none_are_caught(
-    twin,
-):
+def test_bounds_that_are_none_are_caught(twin):
     """Rounded terms taken for exact, and a lower bound taken for both."""
     assert not holds(twin)

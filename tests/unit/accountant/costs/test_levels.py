@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from hashlib import blake2b
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -46,7 +47,6 @@ def test_every_cell_keeps_its_loss(units):
     again = LevelCosts.decode(costs.encode())
     assert again == costs
     assert hash(again) == hash(costs)
-    assert again.as_array().tolist() == units
 
 
 @quick
@@ -54,13 +54,6 @@ def test_every_cell_keeps_its_loss(units):
 def test_the_dearest_cells_add_up(units, cells):
     """The sum of the k largest is that of the sorted list, beyond 64 bits too."""
     assert of(units).largest_sum_units(cells) == sum(sorted(units, reverse=True)[:cells])
-
-
-@quick
-@given(losses, losses)
-def test_equal_exactly_if_every_cell_loses_the_same(left, right):
-    """Equality tells the same lists apart that Python does."""
-    assert (of(left) == of(right)) == (left == right)
 
 
 @quick
@@ -111,19 +104,13 @@ def test_forged_bytes_with_a_good_checksum_are_refused(header, body):
         LevelCosts.decode(sealed(header, body))
 
 
-def test_levels_without_a_cell_drop_out():
-    """A mechanism may hand in all of its levels; those that no cell stopped at leave no trace."""
-    costs = LevelCosts((1, 4, 9), np.array([2, 0, 2], dtype=np.uint8))
+def test_levels_and_index_are_taken_over():
+    """Levels that no cell stopped at leave no trace; costs keep a copy that nobody writes to."""
+    index = np.array([2, 0, 2], dtype=np.uint8)
+    costs = LevelCosts((1, 4, 9), index)
+    index[:] = 0
     assert costs == of([9, 1, 9])
     assert costs.levels == (1, 9)
-
-
-def test_later_changes_of_the_array_do_not_reach_the_costs():
-    """Costs keep a copy that cannot be written to."""
-    index = np.array([0, 1], dtype=np.uint8)
-    costs = LevelCosts((1, 4), index)
-    index[:] = 0
-    assert costs.as_array().tolist() == [1, 4]
     with pytest.raises(ValueError, match="read-only"):
         costs.index[0] = 1
 
@@ -168,39 +155,23 @@ def test_cells_outside_are_no_cells():
 
 def test_uniform_costs_become_one_level():
     """A uniform cost and its levels agree; costs of no known cells are refused."""
-    uniform = UniformCost(units=7, cells=5)
-    costs = level_costs(uniform)
-    assert costs == LevelCosts.uniform(7, 5) == of([7] * 5)
+    costs = level_costs(UniformCost(units=7, cells=5))
     assert level_costs(costs) is costs
-    for cells in range(8):
-        assert costs.largest_sum_units(cells) == uniform.largest_sum_units(cells)
+    assert costs == LevelCosts.uniform(7, 5) == of([7] * 5)
     with pytest.raises(ValueError, match="cells"):
         LevelCosts.uniform(7, 0)
-
-    class Total:
-        worst_units = 1
-        cells = 1
-
-        def largest_sum_units(self, cells):
-            return cells
-
-    opaque = Total()
     with pytest.raises(TypeError, match="no loss per cell"):
-        level_costs(opaque)
+        level_costs(SimpleNamespace(worst_units=1, cells=1))
 
 
 def test_a_hundred_thousand_cells_are_small_and_quick():
-    """12 levels at random take about 50 kB, and a few milliseconds to write and read."""
+    """12 levels at random take about 50 kB, and a few milliseconds to write and read.
+
+    When few cells went on past the first level, deflating helps.
+    """
     rng = np.random.default_rng(4)
     costs = LevelCosts.of(np.sort(rng.integers(0, 10**12, 12))[rng.integers(0, 12, 100_000)])
     assert len(costs.encode()) < 60_000
-    assert (
-        steps(lambda: LevelCosts.decode(costs.encode())) < 500_000
-    )  # a few milliseconds; this only refuses a slip by whole factors
-
-
-def test_mostly_one_level_takes_next_to_nothing():
-    """When few cells went on past the first level, deflating helps."""
-    units = np.full(100_000, 3)
-    units[::1000] = 8
-    assert len(LevelCosts.of(units).encode()) < 2_000
+    # It only refuses a slip by whole factors.
+    assert steps(lambda: LevelCosts.decode(costs.encode())) < 500_000
+    assert len(LevelCosts.of(3 + 5 * (np.arange(100_000) % 1000 == 0)).encode()) < 2_000

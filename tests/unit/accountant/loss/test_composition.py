@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,205 +14,83 @@ from accountant.costs.levels import LevelCosts
 from accountant.loss import composition, tables
 from accountant.loss.composition import loss_by_predicate, worst_row
 from accountant.loss.rowcharges import Cells, RowCharge, row_loss
-from accountant.regions.regions import Not, Region, ValueSet
-from accountant.units import to_loss_units
-
-GROUPS = {
-    "badge": (0, 1, 2, Fraction(1, 2)),
-    "flag": (True, False, 1, "a"),
-    "room": ("a", "b", "c", ""),
-    "time": (0, 1, 2, 3),
-}
-"""Values that cells and conditions are made of."""
-
-HALVES = tuple(Fraction(each, 2) for each in range(-1, 10))
-ROWS = {
-    "badge": (*HALVES, Fraction(1, 4), Fraction(3, 4), "", True),
-    "flag": (True, False, 0, 1, 2, "", "a", "aa", "b"),
-    "room": ("", "\0", "a", "a\0", "b", "b\0", "c", "c\0", 0, False),
-    "time": (*HALVES, "", True),
-}
-"""A value of every kind that conditions made of those can tell apart."""
+from accountant.regions.regions import Region
+from tests.support.smallrows import ROWS, random_query
 
 
-@dataclass(frozen=True)
-class Workload:
-    """Charges, and a query whose cells are asked about."""
-
-    charges: list[RowCharge]
-    query: RowCharge
-
-
-def condition(rng, name):
-    """Make a condition of any kind, trivial and contradictory ones among them."""
-    values = GROUPS[name]
-    numeric = name in ("badge", "time")
-    kind = rng.randrange(9 if numeric else 5)
-    some = rng.sample(values, rng.randrange(1, len(values)))
-    low, high = rng.randrange(4), rng.randrange(5)
-    match kind:
-        case 0:
-            made = rng.choice(values)
-        case 1:
-            made = list(some)
-        case 2:
-            made = Not(list(some))
-        case 3:
-            made = rng.choice([ValueSet.everything(), ValueSet.nothing()])
-        case 4:
-            made = ValueSet.of(*some) | ValueSet.strings()
-        case 5 | 6:
-            made = (low, max(low + 1, high))
-        case 7:
-            made = rng.choice([(None, low), (low, None)])
-        case _:
-            made = ValueSet.between(low, high, low_closed=False, high_closed=True)
-    return made
-
-
-def region(rng, names):
-    """Make a region over some of the attributes, time more often than not."""
-    chosen = [name for name in names if rng.random() < (0.7 if name == "time" else 0.4)]
-    return Region.of({name: condition(rng, name) for name in chosen})
-
-
-def row_charge(rng, names, shared):
-    """Make a charge with up to two group-by attributes and any part of their cells."""
-    group_by = tuple(rng.sample(names, min(len(names), rng.choice([0, 1, 1, 2]))))
-    domain = list(product(*(GROUPS[name] for name in group_by)))
-    whole = shared.setdefault(group_by, Cells(domain))
-    cells = whole if rng.random() < 0.4 else Cells(rng.sample(domain, rng.randint(1, len(domain))))
-
-    if rng.random() < 0.3:
-        cost = UniformCost(rng.randrange(6), len(cells))
-    else:
-        levels = [0, *rng.sample(range(1, 10), rng.randint(1, 3))]
-        cost = LevelCosts.of(np.array(rng.choices(levels, k=len(cells))))
-    return RowCharge(region(rng, names), group_by, cells, cost)
+def charged(query, costs):
+    """Charge a query's cells."""
+    cells = Cells(list(product(*query.by.values())))
+    cost = UniformCost(costs[0], len(cells))
+    if len(set(costs)) > 1:
+        cost = LevelCosts.of(np.array(costs))
+    return RowCharge(query.region, tuple(query.by), cells, cost)
 
 
 def workload(seed):
-    """Make up to 8 charges over up to 4 attributes, and a query."""
+    """Make up to 8 charges, a query whose cells are asked about, and the loss of every row."""
     rng = random.Random(seed)
-    names = sorted(rng.sample(sorted(GROUPS), rng.randint(1, 4)))
-    shared = {}
-    charges = [row_charge(rng, names, shared) for _ in range(rng.randint(0, 8))]
-    return Workload(charges, row_charge(rng, names, shared))
-
-
-def along(name, flags):
-    """Put one number per value of an attribute along its axis."""
-    shape = [1] * len(ROWS)
-    shape[list(ROWS).index(name)] = len(flags)
-    return np.array(flags, dtype=np.int64).reshape(shape)
-
-
-def inside(where):
-    """Say for every row whether it is in a region."""
-    rows = 1
-    for name, values in ROWS.items():
-        rows = rows * along(name, [value in where.values(name) for value in values])
-    return rows
-
-
-def in_cell(group_by, cell):
-    """Say for every row whether it has the values of a cell."""
-    rows = 1
-    for name, value in zip(group_by, cell, strict=True):  # True is not 1
-        own = (type(value) is bool, value)
-        rows = rows * along(name, [(type(each) is bool, each) == own for each in ROWS[name]])
-    return rows
-
-
-def every_row(charges):
-    """Add up what every row loses, cell by cell."""
-    losses = np.zeros([len(values) for values in ROWS.values()], dtype=np.int64)
-    for charge in charges:
-        costs = zip(charge.cells.values, charge.costs.as_array(), strict=True)
-        by_cell = sum(cost * in_cell(charge.group_by, cell) for cell, cost in costs)
-        losses += by_cell * inside(charge.region)
-    return losses
+    charges, losses = [], np.zeros(len(ROWS), dtype=np.int64)
+    for _ in range(rng.randint(0, 8)):
+        query = random_query(rng, "q", least=0)
+        costs = rng.choices([0, *rng.sample(range(1, 10), 3)], k=query.cells)
+        charges.append(charged(query, costs))
+        losses += query.lost(costs)
+    return charges, random_query(rng, "q", least=0), losses
 
 
 def every_cell(losses, query):
     """Find the worst row of every cell of a query."""
-    within = losses * inside(query.region)
-    return [int((within * in_cell(query.group_by, cell)).max()) for cell in query.cells.values]
+    return [int(losses[query.row_cells == cell].max(initial=0)) for cell in range(query.cells)]
 
 
 @pytest.fixture(scope="module")
 def workloads():
-    """1,000 workloads, with the loss of every row."""
-    made = [workload(seed) for seed in range(1000)]
-    return [(each, every_row(each.charges).astype(np.int16)) for each in made]
+    """1,000 workloads."""
+    return list(map(workload, range(1000)))
 
 
-def wrong_rows(
-    workloads,
-    answer,
-):
+def attains(charges, found):
+    """Whether a row that was found loses what is said, whatever it has of other attributes."""
+    rows = [found.row, *({**other, **found.row} for other in (ROWS[0], ROWS[-1]))]
+    return {row_loss(charges, row) for row in rows} == {found.value}
+
+
+def wrong_rows(workloads, twin=lambda charge: charge):
     """Count the workloads whose worst row is not what brute force finds."""
     wrong = 0
-    for each, losses in workloads:
-        found = answer(each.charges)
+    for charges, _, losses in workloads:
+        found = worst_row([twin(each) for each in charges])
         right = found.value == found.upper_bound == losses.max() and found.exact
-        others = ({name: values[at] for name, values in ROWS.items()} for at in (0, 5))
-        rows = [found.row, *({**other, **found.row} for other in others)]
-        wrong += not (right and {row_loss(each.charges, row) for row in rows} == {found.value})
+        wrong += not (right and attains(charges, found))
     return wrong
 
 
-def wrong_cells(
-    workloads,
-    answer,
-):
+def wrong_cells(workloads, answer=loss_by_predicate):
     """Count the workloads whose losses per cell are not what brute force finds."""
     wrong = 0
-    for each, losses in workloads:
-        found = answer(each.charges, each.query)
-        wrong += not (found.exact and found.units.tolist() == every_cell(losses, each.query))
+    for charges, query, losses in workloads:
+        found = answer(charges, charged(query, [1] * query.cells))
+        wrong += not (found.exact and found.units.tolist() == every_cell(losses, query))
     return wrong
 
 
-@pytest.mark.long
 def test_the_worst_row_is_that_of_brute_force(workloads):
-    """1,000 workloads: the maximum over all rows, and a row that attains it."""
-    assert wrong_rows(workloads, worst_row) == 0
+    """1,000 workloads: the maximum over all rows, a row that attains it, and that of each cell."""
+    assert wrong_rows(workloads) == 0
+    assert wrong_cells(workloads) == 0
 
 
-@pytest.mark.long
-def test_the_worst_row_of_every_cell_is_that_of_brute_force(workloads):
-    """1,000 workloads: the maximum over the rows of each cell of a query."""
-    assert wrong_cells(workloads, loss_by_predicate) == 0
+def everywhere(charge):
+    """Twin: every charge at its highest cell, whether or not one row is in all of them."""
+    if charge.region.empty:
+        return charge
+    return RowCharge(Region(), (), Cells.single(), UniformCost(charge.cost.worst_units, 1))
 
 
-@pytest.mark.long
-def test_workloads_are_worth_looking_at(workloads):
-    """They have empty regions, losses above any one charge's, and below the sum of the dearest."""
-    assert sum(any(one.region.empty for one in each.charges) for each, _ in workloads) > 100
-    dearest = [[one.cost.worst_units for one in each.charges] for each, _ in workloads]
-    losses = [int(each.max()) for _, each in workloads]
-    between = [
-        max(costs, default=0) < loss < sum(costs)
-        for costs, loss in zip(dearest, losses, strict=True)
-    ]
-    assert sum(between) > 300
-
-
-@pytest.mark.long
-def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads):
-    """Twin: every charge at its dearest cell, whether or not one row is in all of them."""
-
-    def twin(charges):
-        total = sum(each.cost.worst_units for each in charges if not each.region.empty)
-        return replace(worst_row(charges), value=total, upper_bound=total)
-
-    assert wrong_rows(workloads[:100], twin) > 50
-
-
-def timeless(charge):
-    """Twin: windows that never cover one instant taken to do so."""
-    kept = {name: charge.region.values(name) for name in charge.region.attributes if name != "time"}
+def blind(charge):
+    """Twin: what a region asks of one attribute is not looked at."""
+    kept = {name: charge.region.values(name) for name in charge.region.attributes if name != "x"}
     return replace(charge, region=Region.nothing() if charge.region.empty else Region.of(kept))
 
 
@@ -222,41 +99,27 @@ def filled(charge):
     return replace(charge, region=Region()) if charge.region.empty else charge
 
 
-def as_python(charge):
-    """Twin: the cell of 1 charged to rows that hold True, as Python's dictionaries would."""
-    costs = {cell: charge.costs.units(at) for at, cell in enumerate(charge.cells.values)}
-    of_cells = np.array([costs[cell] for cell in charge.cells.values])
-    return replace(charge, cost=LevelCosts.of(of_cells))
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
-    ("twin", "many", "wrong"), [(timeless, 100, 10), (filled, 200, 10), (as_python, 150, 5)]
+    ("twin", "many", "wrong"), [(everywhere, 100, 50), (blind, 100, 10), (filled, 200, 10)]
 )
 def test_regions_that_do_not_meet_are_not_added(workloads, twin, many, wrong):
-    """Nor do empty ones cost anything, and no truth value is a number."""
-
-    def rows(charges):
-        return worst_row([twin(each) for each in charges])
-
-    assert wrong_rows(workloads[:many], rows) > wrong
+    """Nor do empty ones cost anything."""
+    assert wrong_rows(workloads[:many], twin) > wrong
 
 
-@pytest.mark.long
 def test_cells_that_are_read_otherwise_are_caught(workloads):
-    """The same of the losses by cell: charges without time, and an empty query taken for full."""
+    """The same of the losses by cell: an attribute left out, and an empty query taken for full."""
 
-    def no_time(charges, query):
-        return loss_by_predicate([timeless(each) for each in charges], query)
+    def without(charges, query):
+        return loss_by_predicate([blind(each) for each in charges], query)
 
-    def no_contradiction(charges, query):
+    def full(charges, query):
         return loss_by_predicate(charges, filled(query))
 
-    assert wrong_cells(workloads[:100], no_time) > 10
-    assert wrong_cells(workloads[:200], no_contradiction) > 5
+    assert wrong_cells(workloads[:200], without) > 10
+    assert wrong_cells(workloads[:200], full) > 5
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("node_limit", [1, 2, 1_000])
 @pytest.mark.parametrize("most", [0, 2_000])
 def test_a_bound_is_never_below_the_truth(workloads, most, node_limit, monkeypatch):
@@ -264,105 +127,53 @@ def test_a_bound_is_never_below_the_truth(workloads, most, node_limit, monkeypat
     monkeypatch.setattr(tables, "MOST_ENTRIES", 0)
     monkeypatch.setattr(composition, "_MOST_REGIONS", most)
     monkeypatch.setattr(composition, "_MOST_SEARCHES", most)
-    inexact = []
-    for each, losses in workloads[::10]:
-        found = worst_row(each.charges, node_limit=node_limit)
-        assert found.value == row_loss(each.charges, found.row)
+    exact = []
+    for charges, query, losses in workloads[::10]:
+        found = worst_row(charges, node_limit=node_limit)
         assert found.value <= losses.max() <= found.upper_bound
-        assert found == worst_row(each.charges, node_limit=node_limit)
-        others = ({name: values[at] for name, values in ROWS.items()} for at in (0, 5))
-        assert {row_loss(each.charges, {**one, **found.row}) for one in others} == {found.value}
-        cells = loss_by_predicate(each.charges, each.query, node_limit=node_limit)
-        expected = np.array(every_cell(losses, each.query))
+        assert attains(charges, found)
+        assert found == worst_row(charges, node_limit=node_limit)
+        cells = loss_by_predicate(charges, charged(query, [1] * query.cells), node_limit=node_limit)
+        expected = np.array(every_cell(losses, query))
         assert (cells.units == expected).all() if cells.exact else (cells.units >= expected).all()
-        inexact.append((not found.exact, not cells.exact))
-    assert any(map(any, inexact)) == (most == 0)
+        exact.append(found.exact and cells.exact)
+    assert all(exact) == (most > 0)
 
 
-@pytest.mark.long
 def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads):
     """Rows taken at random lose what adding up says; absent attributes match nothing."""
     rng = random.Random(3)
-    for each, losses in workloads[:200]:
-        at = {name: rng.randrange(len(values)) for name, values in ROWS.items()}
-        row = {name: ROWS[name][k] for name, k in at.items()}
-        assert row_loss(each.charges, row) == losses[tuple(at.values())]
-        partial = {name: value for name, value in row.items() if rng.random() < 0.5}
-        assert row_loss(each.charges, partial) <= losses[tuple(at.values())]
-        blind = [one for one in each.charges if not {*one.attributes} - {*partial}]
-        assert row_loss(each.charges, partial) == row_loss(blind, partial)
-
-
-def two_predicates(*epsilons, time_ms=(0, 1000)):
-    """Charge the same two rooms by window."""
-    units = [to_loss_units(Fraction(str(each))) for each in epsilons]
-    return RowCharge(
-        Region.where(time=time_ms), ("room",), Cells.of("1", "2"), LevelCosts.of(np.array(units))
-    )
+    for charges, _, losses in workloads[:200]:
+        at = rng.randrange(len(ROWS))
+        assert row_loss(charges, ROWS[at]) == losses[at]
+        partial = {name: value for name, value in ROWS[at].items() if rng.random() < 0.5}
+        met = [one for one in charges if {*one.attributes} <= {*partial}]
+        assert row_loss(charges, partial) == row_loss(met, ROWS[at])
 
 
 def test_the_example_of_mide():
     """Costs of 0.1 and 0.5, then 0.5 and 0.1, on the same predicates compose to 0.6, not 1.0."""
-    charges = [two_predicates(0.1, 0.5), two_predicates(0.5, 0.1)]
+    charges = [
+        RowCharge(Region(), ("room",), Cells.of("1", "2"), LevelCosts.of(np.array(costs)))
+        for costs in ([1, 5], [5, 1])
+    ]
     worst = worst_row(charges)
-    assert worst.value == worst.upper_bound == to_loss_units(Fraction("0.6"))
-    assert loss_by_predicate(charges, charges[0]).units.tolist() == [worst.value] * 2
-    assert sum(each.cost.worst_units for each in charges) == to_loss_units(Fraction(1))
-
-
-def test_nothing_charged_is_nothing_lost():
-    """No charge, a free one and an empty region leave every row without loss."""
-    free = RowCharge(Region(), (), Cells.single(), UniformCost(0, 1))
-    nowhere = RowCharge(Region.nothing(), (), Cells.single(), UniformCost(5, 1))
-    for charges in ([], [free], [nowhere], [free, nowhere]):
-        worst = worst_row(charges)
-        assert (worst.value, worst.upper_bound, dict(worst.row)) == (0, 0, {})
-        assert loss_by_predicate(charges, free).units.tolist() == [0]
-    everyone = RowCharge(Region(), (), Cells.single(), UniformCost(5, 1))
-    assert worst_row([everyone], node_limit=1).value == 5
-    assert row_loss([everyone], {}) == 5
-    assert loss_by_predicate([everyone], nowhere).units.tolist() == [0]
+    assert worst.value == worst.upper_bound == 6
+    assert loss_by_predicate(charges, charges[0]).units.tolist() == [6, 6]
 
 
 def test_losses_that_leave_64_bits_are_refused():
     """Sums are refused before they could wrap around and look small."""
     huge = RowCharge(Region(), (), Cells.single(), UniformCost(2**62, 1))
     assert worst_row([huge]).value == 2**62
-    for compose in (worst_row, lambda charges: loss_by_predicate(charges, huge)):
+    for compose in (worst_row, lambda charges, **of: loss_by_predicate(charges, huge, **of)):
         with pytest.raises(ValueError, match="add up to"):
             compose([huge, huge])
-    with pytest.raises(ValueError, match="at least one node"):
-        worst_row([huge], node_limit=0)
-    with pytest.raises(ValueError, match="at least one node"):
-        loss_by_predicate([huge], huge, node_limit=0)
+        with pytest.raises(ValueError, match="at least one node"):
+            compose([huge], node_limit=0)
 
 
-def test_a_hundred_thousand_cells_and_a_day_of_windows():
-    """24 hopping windows over 100,000 cells on 12 levels compose in vectors, not cell by cell."""
-    rng = np.random.default_rng(5)
-    cells = Cells.of(*range(100_000))
-    charges = [
-        RowCharge(
-            Region.where(time=(start, start + 3)),
-            ("badge",),
-            cells,
-            LevelCosts.of(rng.integers(1, 13, len(cells))),
-        )
-        for start in range(24)
-    ]
-    losses = np.array([each.costs.as_array() for each in charges])
-    sums = losses[:-2] + losses[1:-1] + losses[2:]
-    worst = worst_row(charges)
-    found = loss_by_predicate(charges, replace(charges[0], region=Region()))
-    assert worst.exact
-    assert worst.value == sums.max()
-    assert found.exact
-    assert (found.units == sums.max(axis=0)).all()
-
-
-def test_alarms_that_share_no_attribute_are_not_multiplied_out(
-    monkeypatch,
-):
+def test_alarms_that_share_no_attribute_are_not_multiplied_out(monkeypatch):
     """Twenty pairs of charges on twenty attributes: 2^20 sets of cells, and small tables."""
     charges = [
         RowCharge(Region(), (name,), Cells.of("1", "2"), LevelCosts.of(np.array(costs)))
@@ -371,5 +182,4 @@ def test_alarms_that_share_no_attribute_are_not_multiplied_out(
     ]
     monkeypatch.setattr(tables, "MOST_ENTRIES", 2)
     worst = worst_row(charges)
-    assert worst.exact
-    assert worst.value == 120
+    assert (worst.value, worst.upper_bound) == (120, 120)

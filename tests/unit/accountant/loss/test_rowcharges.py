@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from accountant.costs.charges import UniformCost
-from accountant.loss.rowcharges import Cells, RowCharge
+from accountant.loss.composition import worst_row
+from accountant.loss.rowcharges import Cells, RowCharge, row_loss
 from accountant.regions.regions import Region
 
 
-def test_charges_that_do_not_fit_are_refused():
+@pytest.mark.parametrize(
+    ("attributes", "cells", "said"),
+    [
+        (("room", "room"), [("a", "a")], "names an attribute once"),
+        ((), [("a",)], "one value per group-by attribute"),
+        (("room",), [("a",), ("b",)], "one cost per cell"),
+    ],
+)
+def test_charges_that_do_not_fit_are_refused(attributes, cells, said):
     """Cells, attributes and costs have to agree in number."""
-    with pytest.raises(ValueError, match="names an attribute once"):
-        RowCharge(Region(), ("room", "room"), Cells([("a", "a")]), UniformCost(1, 1))
-    with pytest.raises(ValueError, match="one value per group-by attribute"):
-        RowCharge(Region(), (), Cells.of("a"), UniformCost(1, 1))
-    with pytest.raises(ValueError, match="one cost per cell"):
-        RowCharge(Region(), ("room",), Cells.of("a", "b"), UniformCost(1, 1))
+    with pytest.raises(ValueError, match=said):
+        RowCharge(Region(), attributes, Cells(cells), UniformCost(1, 1))
+
+
+def test_no_truth_value_is_a_number():
+    """Nobody is in the cell of 1 and in that of True, as Python's dictionaries would have it."""
+    one = RowCharge(Region(), ("flag",), Cells.of(1), UniformCost(5, 1))
+    true = replace(one, cells=Cells.of(True), cost=UniformCost(3, 1))
+    assert worst_row([one, true]).value == row_loss([one, true], {"flag": 1}) == 5
+    assert row_loss([one, true], {"flag": True}) == 3
 
 
 @pytest.mark.parametrize(
@@ -42,14 +56,8 @@ def test_cells_that_are_none_are_refused(values):
 def test_cells_compare_by_content_and_find_their_place():
     """Numbers are exact, truth values apart from numbers, order matters."""
     cells = Cells.of(0.5, 1, True, "1")
-    assert [cells.find((each,)) for each in (Fraction(1, 2), 1.0, True, "1", 2, False)] == [
-        0,
-        1,
-        2,
-        3,
-        None,
-        None,
-    ]
+    sought = (Fraction(1, 2), 1.0, True, "1", 2, False)
+    assert [cells.find((each,)) for each in sought] == [0, 1, 2, 3, None, None]
     assert cells == Cells.of(Fraction(1, 2), Fraction(1), True, "1")
     assert hash(cells) == hash(Cells.of(Fraction(1, 2), 1, True, "1"))
     assert cells != Cells.of(1, 0.5, True, "1")

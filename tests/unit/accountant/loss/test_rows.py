@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,87 +16,16 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.loss import elimination, grid, overlap, rows, tables
 from accountant.loss.grid import grid_of
-from accountant.loss.overlap import Held, coarse_loss, worst_loss
+from accountant.loss.overlap import Held, worst_loss
 from accountant.records import Answer
+from accountant.regions import shapes
 from accountant.regions.groupings import Grouping, cells_key
 from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape, row_classes
+from tests.support.smallrows import EVERYWHERE, Query, random_query
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-
-SIZES = {"x": 3, "y": 3, "z": 2}
-OUTSIDE = 9
-"""Stands for every value that no query declares."""
-ROWS = [
-    dict(zip(SIZES, values, strict=True))
-    for values in product(*([*range(size), OUTSIDE] for size in SIZES.values()))
-]
 LAST_MS = 12
-HISTORIES = 2_000
-
-
-@dataclass(frozen=True, eq=False)
-class Query:
-    """A query over small domains: which values it asks for, and the order of those it groups by."""
-
-    name: str
-    where: Mapping[str, frozenset[int]]
-    by: Mapping[str, tuple[int, ...]]
-    opaque: bool = False
-    rows: Sequence[Mapping[str, int]] = field(default_factory=lambda: ROWS)
-
-    @property
-    def cells(self):
-        """How many cells it has."""
-        return int(np.prod([len(values) for values in self.by.values()], dtype=np.int64))
-
-    @cached_property
-    def shape(self):
-        """What the ledger is told of it."""
-        asked = dict(self.where)
-        for name, values in self.by.items():
-            asked[name] = frozenset(values) & asked.get(name, frozenset(values))
-        region = Region.of({name: ValueSet.integers(*held) for name, held in asked.items()})
-        values = tuple(tuple(map(ValueSet.integers, held)) for held in self.by.values())
-        grouping = Grouping(f"{sorted(self.by.items())}", tuple(self.by), values)
-        return Shape(region.canonical, grouping.name if self.opaque else grouping.text)
-
-    @cached_property
-    def inside(self):
-        """Which of the rows it counts."""
-        return self.row_cells >= 0
-
-    @cached_property
-    def row_cells(self):
-        """The cell that counts each of the rows, -1 for none."""
-        return np.array(list(map(self._cell, self.rows)))
-
-    def _cell(self, row):
-        """Return the cell that counts a row, worked out value by value."""
-        if any(row[name] not in values for name, values in self.where.items()):
-            return -1
-        cell = 0
-        for name, values in self.by.items():
-            if row[name] not in values:
-                return -1
-            cell = cell * len(values) + values.index(row[name])
-        return cell
-
-
-def random_query(rng, name, *, opaque):
-    """Draw a query."""
-    where = {
-        each: frozenset(rng.sample(range(size), rng.randint(1, size)))
-        for each, size in SIZES.items()
-        if rng.random() < 0.5
-    }
-    by = {
-        each: tuple(rng.sample(range(SIZES[each]), rng.randint(1, SIZES[each])))
-        for each in rng.sample(list(SIZES), rng.choice([0, 1, 1, 2]))
-    }
-    return Query(name, where, by, rng.random() < opaque)
+HISTORIES = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +51,7 @@ class Asked:
     @cached_property
     def losses(self):
         """What each of the rows loses by it."""
-        return np.where(self.query.inside, np.array(self.costs)[self.query.row_cells], 0)
+        return self.query.lost(self.costs)
 
     @property
     def at_worst(self):
@@ -178,102 +106,112 @@ def by_filter(asked, wall):
     return answers
 
 
-def passed(asked, answers, wall):
+def passed(asked, wall):
     """Say whether some row lost more than the wall, each window at its worst when granted."""
     held = []
-    everywhere = np.ones(len(ROWS), dtype=np.bool_)
-    for one, granted in zip(asked, answers, strict=True):
+    for one, granted in zip(asked, by_filter(asked, wall), strict=True):
         if granted:
             span = range(one.key.start_ms, one.key.end_ms)
-            if worst_by_hand([*held, one.at_worst], everywhere, span) > wall:
+            if worst_by_hand([*held, one.at_worst], EVERYWHERE, span) > wall:
                 return True
             held.append(one)
     return False
 
 
+def times_passed(histories, *, opaque=0.0):
+    """Return in how many of the first histories the wall was passed."""
+    return sum(passed(*random_history(Random(seed), opaque=opaque)) for seed in range(histories))
+
+
 @pytest.mark.long
-def test_the_filter_grants_what_an_exact_one_would():
-    """Two thousand histories: every answer is that of keeping each row's loss."""
+@pytest.mark.parametrize("classes", [shapes.MOST_CLASSES, 0])
+def test_the_filter_grants_what_an_exact_one_would(monkeypatch, classes):
+    """Every answer is that of keeping each row's loss, also beyond the classes that have a name."""
+    monkeypatch.setattr(shapes, "MOST_CLASSES", classes)
+    row_classes.cache_clear()
     refused = 0
     for seed in range(HISTORIES):
         asked, wall = random_history(Random(seed))
         wanted = by_hand(asked, wall)
         assert by_filter(asked, wall) == wanted, seed
         refused += wanted.count(False)
+    row_classes.cache_clear()
     assert refused > HISTORIES
-
-
-def test_beyond_the_classes_that_have_a_name_it_grants_the_same():
-    """Sixty alarms on twelve attributes of two values: more than 1,024 maximal sets of alarms."""
-    rng, asked = Random(5), []
-    names = [f"a{number:02}" for number in range(12)]
-    every = [dict(zip(names, values, strict=True)) for values in product((0, 1), repeat=12)]
-    for number in range(60):
-        one, two, by = rng.sample(names, 3)
-        where = {each: frozenset([rng.randrange(2)]) for each in (one, two)}
-        query = Query(f"alarm-{number:02}", where, {by: (0, 1)}, rows=every)
-        size, worst = rng.choice([1, 2, 4]), rng.randint(2, 8) * 500
-        for start in range(5):
-            costs = tuple(worst >> rng.randrange(5) for _ in range(2))
-            asked.append(Asked(query, WindowKey(start + size, query.name, start), worst, costs))
-    asked.sort(key=lambda one: one.key)
-    assert row_classes(frozenset(one.query.shape for one in asked)) is None
-    wanted = by_hand(asked, 12_000)
-    assert by_filter(asked, 12_000) == wanted
-    assert {*wanted} == {True, False}
 
 
 @pytest.mark.long
 def test_cells_that_are_not_known_never_pass_the_wall():
     """With groupings known by name alone, or no grid, no row ever loses more than the wall."""
-    for seed in range(HISTORIES // 4):
-        asked, wall = random_history(Random(seed), opaque=0.5)
-        assert not passed(asked, by_filter(asked, wall), wall), seed
+    assert times_passed(HISTORIES // 2, opaque=0.5) == 0
 
 
-@pytest.fixture
-def _small(monkeypatch):
-    """Allow for small grids only."""
+def test_cells_that_are_not_known_are_taken_to_meet():
+    """Of each grouping a row is in the dearest cell: the largest sum, and none above it."""
+    for seed in range(60):
+        asked, _ = random_history(Random(seed), opaque=1.0)
+        held = [one.held for one in asked]
+        assert worst_loss(held) == worst_of_groupings(asked, EVERYWHERE, range(LAST_MS))
+        query = asked[seed % len(asked)].query
+        found = worst_loss(held, within=(2, 9), meeting=query.shape)
+        assert found == worst_of_groupings(asked, query.inside, range(2, 9))
+
+
+def worst_of_groupings(asked, inside, span):
+    """Return the largest loss of a row that is in the dearest cell of every grouping."""
+    worst, named = 0, [(one, one.held.cells) for one in asked]
+    for at, row in product(span, inside.nonzero()[0]):
+        cells = {}
+        for one, name in named:
+            if one.key.start_ms <= at < one.key.end_ms and one.query.inside[row]:
+                cells[name] = cells.get(name, 0) + np.array(one.costs)
+        worst = max(worst, sum(int(losses.max()) for losses in cells.values()))
+    return worst
+
+
+@pytest.fixture(params=[0, 3, shapes.MOST_CLASSES])
+def _small(request, monkeypatch):
+    """Allow for small grids only, and for few classes of rows, or many."""
+    caches = grid_of, row_classes
     monkeypatch.setattr(grid, "MOST_ENTRIES", 6)
-    grid_of.cache_clear()
+    monkeypatch.setattr(shapes, "MOST_CLASSES", request.param)
+    for cache in caches:
+        cache.cache_clear()
     yield
-    grid_of.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 @pytest.mark.usefixtures("_small")
-def test_without_a_grid_the_wall_stands():
-    """Where eliminating would take too much, the coarser bound is never below the truth."""
-    gave_up = 0
-    for seed in range(100):
-        asked, wall = random_history(Random(seed))
-        assert not passed(asked, by_filter(asked, wall), wall), seed
-        gave_up += grid_of(frozenset(one.query.shape for one in asked)) is None
-    assert 10 < gave_up < 100
-
-
-@pytest.mark.usefixtures("_small")
-def test_more_charges_never_lose_less_with_a_grid_or_without():
-    """Charge by charge the bound never falls, nor does a grid come back, whatever is opaque."""
-    for seed in range(100):
-        asked, _ = random_history(Random(seed), opaque=0.3)
+def test_more_charges_never_lose_less():
+    """Charge by charge the bound never falls, nor is it below the truth; no grid comes back."""
+    gave_up = []
+    for seed in range(60):
+        asked, wall = random_history(Random(seed), opaque=0.3 * (seed % 2))
+        assert not passed(asked, wall), seed
         held = [one.held for one in asked]
-        found = [grid_of(frozenset(one.shape for one in held[:n])) for n in range(len(held) + 1)]
-        gave_up = [one is None for one in found]
-        assert gave_up == sorted(gave_up), seed
-        bounds = [worst_loss(held[:n]) for n in range(len(held) + 1)]
-        assert bounds == sorted(bounds), seed
+        several = [held[:n] for n in range(len(held) + 1)]
+        grids = [grid_of(frozenset(one.shape for one in each)) for each in several]
+        missing = [each is None for each in grids]
+        assert missing == sorted(missing), seed
+        gave_up.append(missing[-1])
+        for query in (None, asked[0].query):
+            bounds = [worst_loss(each, meeting=query and query.shape) for each in several]
+            assert bounds == sorted(bounds), seed
+            inside = EVERYWHERE if query is None else query.inside
+            assert bounds[-1] >= worst_by_hand(asked, inside, range(LAST_MS)), seed
+    assert {*gave_up} == {True, False}
 
 
-def test_the_exact_loss_is_within_the_bound_it_replaces():
-    """What looks at rows never says more than what takes cells of other groupings to meet."""
-    less = 0
-    for seed in range(150):
-        asked, _ = random_history(Random(seed), opaque=0.3)
-        held = [one.held for one in asked]
-        coarse = coarse_loss(held)
-        assert worst_loss(held) <= coarse, seed
-        less += worst_loss(held) < coarse
-    assert less > 15
+def test_losses_too_large_to_add_up_are_taken_to_meet():
+    """Where 64 bits would not hold a sum of cells, the sum of the dearest stands in for it."""
+    huge = 2**62
+    costs = [LevelCosts.of(np.array(each)).encode() for each in ([huge, 0], [huge, 1], [0, huge])]
+    one = Held(0, 10, huge, cells="g", costs=costs[0])
+    two = Held(5, 15, huge, cells="g", costs=costs[1])
+    far = Held(0, 10, huge, cells="h", costs=costs[2])
+    assert worst_loss([one, two]) == 2 * huge
+    assert worst_loss([one, two], within=(10, 15)) == huge
+    assert worst_loss([one, two, far]) == 3 * huge
 
 
 def test_a_grid_for_many_calls_changes_no_result():
@@ -282,24 +220,18 @@ def test_a_grid_for_many_calls_changes_no_result():
         asked, _ = random_history(Random(seed), opaque=0.3)
         held, among = [one.held for one in asked], frozenset(one.query.shape for one in asked)
         for n in range(len(held)):
-            meeting = held[-1].shape
-            alone = worst_loss(held[:n], within=(2, 9), meeting=meeting)
-            assert worst_loss(held[:n], within=(2, 9), meeting=meeting, among=among) == alone
-            assert worst_loss(held[:n], within=(2, 9), meeting=meeting, above=alone) == alone
-            above = worst_loss(held[:n], within=(2, 9), meeting=meeting, above=alone + 1)
-            assert above == alone + 1
+            given = {"within": (2, 9), "meeting": held[-1].shape}
+            alone = worst_loss(held[:n], **given)
+            assert worst_loss(held[:n], **given, among=among) == alone
+            for above in (alone, alone + 1):
+                assert worst_loss(held[:n], **given, above=above) == above
 
 
 def test_windows_that_share_no_row_are_left_out():
-    """Of alarms on rows of their own, one alone is looked at, and what it lost is found."""
-    cells = Grouping("y", ("y",), ((ValueSet.integers(0), ValueSet.integers(1)),))
-    apart = [Shape(Region.where(x=at).canonical, cells.text) for at in range(5)]
-    costs = LevelCosts.of(np.array([3, 4])).encode()
-    held = [Held(0, 10, 4, shape, cells="2 y", costs=costs) for shape in apart]
+    """Of alarms on rows of their own, one alone is looked at."""
+    apart = [Shape(Region.where(x=at).canonical) for at in range(5)]
     found = grid_of(frozenset(apart))
-    assert found is not None
     assert all(grid.near(found, shape) == {shape} for shape in apart)
-    assert [worst_loss(held[:3], meeting=shape) for shape in apart] == [4, 4, 4, 0, 0]
 
 
 def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is():
@@ -369,10 +301,7 @@ def test_broken_twins_pass_the_wall(monkeypatch, twin):
     """The same check catches losses that are read, added up or looked for wrongly."""
     grid_of.cache_clear()
     twin(monkeypatch)
-    found = 0
-    for seed in range(60):
-        asked, wall = random_history(Random(seed))
-        found += passed(asked, by_filter(asked, wall), wall)
+    found = times_passed(60)
     for cached in (grid_of, rows._remembered):
         cached.cache_clear()
     assert found

@@ -6,12 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from accountant.regions.groupings import (
-    LONGEST_TEXT,
-    Grouping,
-    cells_key,
-    grouping_of,
-)
+from accountant.regions.groupings import LONGEST_TEXT, Grouping, cells_key, grouping_of
 from accountant.regions.valuesets import ValueSet
 
 ROOMS = Grouping(

@@ -7,18 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.regions import shapes
-from accountant.regions.regions import Not, Region
+from accountant.regions.regions import Region
 from accountant.regions.shapes import MOST_CLASSES, Shape, row_classes
+from tests.support.smallrows import ROWS, random_query
 
-CONDITIONS = [
-    *({}, {"x": 0}, {"x": Not(0)}, {"x": {0, 1}}, {"x": (1, 4)}),
-    *({"y": "a"}, {"y": Not("a"), "x": {1, 2}}, {"z": True}, {"z": False, "y": {"a", "b"}}),
-    {"x": set()},
-]
-POOL = [Shape(Region.of(one).canonical, grouping) for one in CONDITIONS for grouping in ("", "g")]
-ROWS = [{"x": x, "y": y, "z": z} for x in range(5) for y in ("a", "b", "c") for z in (False, True)]
-
-some_shapes = st.frozensets(st.sampled_from(POOL), max_size=9)
+queries = st.lists(
+    st.randoms().map(lambda rng: random_query(rng, "q", opaque=0.5, least=0)), max_size=9
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,29 +24,26 @@ def _forget():
     row_classes.cache_clear()
 
 
-def by_hand(asked):
-    """Return the maximal sets of shapes over all rows there are."""
-    found = {frozenset(one for one in asked if one.as_region.contains(row)) for row in ROWS}
-    return {one for one in found if one and not any(one < other for other in found)}
-
-
 @settings(max_examples=150)
-@given(some_shapes)
+@given(queries)
 def test_every_maximal_set_is_named(asked):
     """The sets are those that looking at every row finds."""
-    found = row_classes(asked)
-    assert set(found) == by_hand(asked)
+    of_rows = {
+        frozenset(one.shape for one in asked if one.inside[at]) for at in range(len(ROWS))
+    } - {frozenset()}
+    found = row_classes(frozenset(one.shape for one in asked))
+    assert set(found) == {one for one in of_rows if not any(one < other for other in of_rows)}
     assert len(found) == len(set(found))
 
 
 @settings(max_examples=150)
-@given(some_shapes, st.integers(0, 5))
+@given(queries, st.integers(0, 5))
 def test_giving_up_never_ends_with_more_shapes(asked, most):
     """Where too many sets cannot be named, those of more shapes cannot be named either."""
+    order = [one.shape for one in asked]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shapes, "MOST_CLASSES", most)
         row_classes.cache_clear()
-        order = sorted(asked)
         gave_up = [row_classes(frozenset(order[:n])) is None for n in range(len(order) + 1)]
         assert gave_up == sorted(gave_up)
     row_classes.cache_clear()

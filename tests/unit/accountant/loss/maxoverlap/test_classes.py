@@ -10,13 +10,12 @@ from tests.support.overlaps import ranges
 def test_too_many_classes_are_merged_safely(monkeypatch):
     """With coarser classes the bound still holds, and the value is one of a row that exists."""
     monkeypatch.setattr(tables, "MOST_ENTRIES", 0)
-    monkeypatch.setattr(classes, "_MOST_CELLS", 60)
     for seed in range(30):
         regions = ranges(seed, 14, attributes=3, values=12)
-        coarse = maximum_overlap(regions, work_limit=None)
-        monkeypatch.setattr(classes, "_MOST_CELLS", 10**9)
         fine = maximum_overlap(regions, work_limit=None)
-        monkeypatch.setattr(classes, "_MOST_CELLS", 60)
+        with monkeypatch.context() as patch:
+            patch.setattr(classes, "_MOST_CELLS", 60)
+            coarse = maximum_overlap(regions, work_limit=None)
         assert fine.exact
         assert coarse.value <= fine.value <= coarse.upper_bound
         assert sum(region.contains(coarse.witness) for region in regions) == coarse.value

@@ -46,25 +46,29 @@ def test_weights_share_the_budget(noise):
     weights = [1, 2, 3]
     worst = maximum_overlap([Region.where(day=[day]) for day in "abc"], weights)
     found = average_l1_error(worst, 3, 1.5, noise=noise, weights=weights)
-    exact = []
-    for weight in weights:
-        rate = weight * 1.5 / 3
-        fall = math.exp(-rate)
-        discrete = sum(2 * at * (1 - fall) / (1 + fall) * fall**at for at in range(400))
-        exact.append(1 / rate if noise == "laplace" else discrete)
+    rates = [weight * 1.5 / 3 for weight in weights]
+    exact = [1 / rate for rate in rates]
+    if noise == "discrete laplace":
+        exact = [
+            sum(2 * at * math.tanh(rate / 2) * math.exp(-rate * at) for at in range(400))
+            for rate in rates
+        ]
     assert found.parallel == pytest.approx(sum(exact) / 3)
     assert found.parallel < found.plain
 
 
-def test_what_means_nothing_is_refused():
+@pytest.mark.parametrize(
+    ("power", "budget", "options"),
+    [
+        (1, 1, {"noise": "gaussian"}),
+        (2, 1, {}),
+        (1, 0, {}),
+        (1, 1, {"weights": [1, 2]}),
+        (1, 1, {"weights": [1, 2, 0]}),
+    ],
+)
+def test_what_means_nothing_is_refused(power, budget, options):
     """Noise of another composition, weights that are missing, no budget."""
-    for call in (
-        lambda: average_l1_error(overlap(3, 2), 3, 1, noise="gaussian"),
-        lambda: average_l1_error(overlap(3, 2, 2), 3, 1),
-        lambda: average_l1_error(overlap(3, 2), 3, 0),
-        lambda: average_l1_error(overlap(3, 2), 3, 1, weights=[1, 2]),
-        lambda: average_l1_error(overlap(3, 2), 3, 1, weights=[1, 2, 0]),
-    ):
-        with pytest.raises(ArgumentError) as refused:
-            call()
-        assert refused.value.hint
+    with pytest.raises(ArgumentError) as refused:
+        average_l1_error(overlap(3, 2, power), 3, budget, **options)
+    assert refused.value.hint

@@ -24,12 +24,6 @@ def laws(seed, outcomes=4):
     return random_law(rng, outcomes), random_law(rng, outcomes)
 
 
-def above(curves):
-    """Return the least of some curves itself: what an envelope from above would have."""
-    sizes = sorted({corner[0] for curve in curves for corner in curve.corners} | set(SIZES))
-    return tuple((size, min(curve(size) for curve in curves)) for size in sizes)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_no_test_of_two_laws_misses_less(seed):
     """Definition 3: at every size f is the least miss rate, over every event and coin."""
@@ -90,9 +84,11 @@ def test_an_envelope_from_above_is_no_trade_off_function():
     assert not curves[0].at_least(curves[1])
     assert not curves[1].at_least(curves[0])
     envelope = lower_envelope(curves)
-    assert any(low > envelope(size) for size, low in above(curves))
+    sizes = {*SIZES, *(size for curve in curves for size, _ in curve.corners)}
+    above = tuple((size, min(curve(size) for curve in curves)) for size in sorted(sizes))
+    assert any(low > envelope(size) for size, low in above)
     with pytest.raises(ArgumentError):
-        TradeOff(above(curves))
+        TradeOff(above)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -112,27 +108,28 @@ def test_delta_and_epsilon_are_those_of_every_event(seed):
     assert math.isinf(curve.epsilon(0)) == infinite
 
 
-def test_epsilon_and_delta_go_both_ways():
-    """A curve gives (epsilon, delta) iff it lies above f_(epsilon, delta), in one order or both."""
-    for epsilon, delta in ((0, 0.25), (0.5, 0.0), (1, 0.125), (3, 1e-6)):
-        curve = approximate(epsilon, delta)
-        assert math.isclose(curve.delta(epsilon), delta, rel_tol=1e-12, abs_tol=1e-40)
-        assert curve.delta(epsilon) >= delta
-        assert math.isclose(curve.epsilon(delta), epsilon, abs_tol=1e-12)
-        assert curve.epsilon(delta) >= epsilon
-    assert approximate(1, 0.125).delta(10.0**300) == 0.125
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.25), (0.5, 0.0), (1, 0.125), (3, 1e-6)])
+def test_epsilon_and_delta_of_their_own_curve(epsilon, delta):
+    """f_(epsilon, delta) has that delta at epsilon, and that epsilon at delta, both rounded up."""
+    curve = approximate(epsilon, delta)
+    assert delta <= curve.delta(epsilon) <= delta * (1 + 1e-12) + 1e-40
+    assert epsilon <= curve.epsilon(delta) <= epsilon + 1e-12
+    assert curve.delta(10.0**300) == delta
+
+
+@pytest.mark.parametrize("epsilon", [0, 0.5, 2])
+def test_a_curve_keeps_its_delta_and_none_below(epsilon):
+    """It lies above f_(epsilon, delta), in one order of the neighbours or in the other."""
     curve = gaussian(1, 32)
-    sizes = {corner[0] for each in (curve, curve.inverse) for corner in each.corners}
 
     def keeps(promised):
-        # Neighbours are told apart in either order: the better of both curves holds for each.
-        more = {corner[0] for corner in promised.corners}
-        return all(max(curve(at), curve.inverse(at)) >= promised(at) for at in sizes | more)
+        curves = (curve, curve.inverse, promised)
+        sizes = {corner[0] for each in curves for corner in each.corners}
+        return all(max(curve(at), curve.inverse(at)) >= promised(at) for at in sizes)
 
-    for epsilon in (0, 0.5, 2):
-        delta = Fraction(curve.delta(epsilon))
-        assert keeps(approximate(epsilon, delta))
-        assert not keeps(approximate(epsilon, Fraction(9, 10) * delta))
+    delta = Fraction(curve.delta(epsilon))
+    assert keeps(approximate(epsilon, delta))
+    assert not keeps(approximate(epsilon, Fraction(9, 10) * delta))
 
 
 def test_rounded_curves_lie_on_their_side():
