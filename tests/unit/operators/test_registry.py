@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -11,17 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.base import Band, Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Condition, ThresholdAtom
-from operators.conditions.formula import Formula
+from operators.conditions.condition import Condition
 from operators.deciders import Count, planned
 from operators.formulas.probe import Probe
 from operators.noise.source import KeyedNoise
-from operators.registry import ALL, DEFAULT, create, price
+from operators.registry import ALL, create, price
 from operators.single.adapter import Scored
 from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
@@ -80,14 +77,9 @@ def test_a_descriptor_says_what_its_mechanism_does(mechanism):
     if mechanism.bands is not None:
         assert mechanism.conditions is None
         band = Band(planned("lm", Count(), Fraction(1), 5), np.array([100]))
-        with pytest.raises(ConfigError, match="mechanism decider needs a band around REFERENCE"):
-            mechanism.price(condition("a"), aim(1))
     plan = mechanism.operator(condition("a"), aim(1), band).plan
     assert plan.mechanism == mechanism.name
     assert mechanism.price(condition("a"), aim(1), band) == plan
-    if mechanism.panes is not None:
-        with pytest.raises(ConfigError, match="HAVING becomes 2"):
-            mechanism.price(condition("a AND b"), aim(2))
     if mechanism.run is not None:
         run = mechanism.run(condition("a"), aim(1))
         assert run.run_terms.worst_units == to_loss_units(plan.epsilon)
@@ -103,59 +95,12 @@ def test_a_single_literal_costs_what_dppwlm_costs():
     assert price("probe-ent", of, aim(1)).epsilon == price("dppwlm", of, aim(1)).epsilon
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "text", "wanted", "words"),
-    [
-        ("laplace", "a", aim(1), "unknown mechanism"),
-        ("nlm", "a", aim(1), "experiments"),
-        ("panes", "a AND b", aim(2), "HAVING becomes 2"),
-        ("panes", "a OR NOT a AND b", aim(2), "HAVING becomes 3"),
-        ("probe", "a", aim(1, first_tolerances=()), "needs a first tolerance for every comparison"),
-        ("tslm", "a AND b", aim(2, max_fnr=Fraction(0)), "max_fnr"),
-        ("probe", "a AND b", aim(2, max_fnr=Fraction(3, 5)), "chance alone"),
-        ("probe-ent", "a AND b", aim(2, tolerances=(1, -1)), "tolerance"),
-        ("tslm", "a AND b", aim(2, tolerances=(50_000, 50_000)), "100001 steps"),
-        ("probe", "a AND b", aim(2, first_tolerances=(5, -1)), "tolerance"),
-    ],
-)
-def test_what_cannot_be_kept_is_refused(mechanism, text, wanted, words):
-    """With what is wrong and a hint, from both functions."""
-    for function in (create, price):
-        with pytest.raises(ConfigError, match=words) as caught:
-            function(mechanism, condition(text), wanted)
-        assert "tslm" in caught.value.hint or mechanism not in {"laplace", "nlm"}
-        assert caught.value.hint
-
-
 @pytest.mark.parametrize("mechanism", FORMULAS)
 def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(mechanism):
     """What is refused is what the message says, whatever part of it one look may use."""
     of, least = condition("a AND b"), Fraction(1, 10**12)
     wanted = aim(2, max_fnr=least, max_fpr=least)
     assert price(mechanism, of, wanted).epsilon > 4
-    with pytest.raises(ConfigError, match="max_fnr is below 1e-12"):
-        price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
-
-
-def test_an_aim_of_another_size_is_a_programming_error():
-    """One tolerance per atom, and one first tolerance where they are needed; of one literal too."""
-    with pytest.raises(ValueError, match="one tolerance for each atom"):
-        DEFAULT.price(condition("a"), aim(2))
-    with pytest.raises(ValueError, match="one tolerance"):
-        create("tslm", condition("a AND b"), aim(1))
-    with pytest.raises(ValueError, match="one first tolerance"):
-        create("probe", condition("a AND b"), aim(2, first_tolerances=(9,)))
-
-
-def test_distant_thresholds_of_one_statistic_are_refused():
-    """Offsets that noisy values could not be added to."""
-    formula = Formula.parse("a AND NOT b")
-    atoms = {
-        "a": ThresholdAtom(0, np.array([-(2**62)])),
-        "b": ThresholdAtom(0, np.array([2**62])),
-    }
-    with pytest.raises(ConfigError, match="2\\^60"):
-        create("probe-ent", Condition(formula, atoms, (1,)), aim(2))
 
 
 def test_a_shared_statistic_is_charged_once():
@@ -196,30 +141,3 @@ def test_costs_stay_within_the_plan(mechanism):
     assert decision.cost.cells == cells
     assert decision.cost.worst_units <= operator.plan.epsilon * 10**12
     assert decision.fired.shape == (cells,)
-
-
-@pytest.mark.parametrize("mechanism", ["ppwlm", *FORMULAS])
-@pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 2), (1, 2)])
-def test_statistics_of_another_shape_are_refused(mechanism, shape):
-    """One row per statistic and one column per cell, int64."""
-    text = "a" if mechanism == "ppwlm" else "a AND b"
-    operator = create(mechanism, condition(text, 2), aim(1 if mechanism == "ppwlm" else 2))
-    if shape == (1, 2) and mechanism == "ppwlm":
-        shape = (2, 2)
-    with pytest.raises(ValueError, match="int64"):
-        operator.decide(np.zeros(shape, dtype=np.int64), KeyedNoise(b""))
-    with pytest.raises(ValueError, match="int64"):
-        operator.decide(np.zeros((2, 2)), KeyedNoise(b""))  # type: ignore[arg-type]  # float64
-
-
-@pytest.mark.parametrize("mechanism", [*FORMULAS, "dppwlm"])
-def test_a_hundred_thousand_cells_decide(mechanism):
-    """Three channels or one; all cells close to their thresholds, the slowest data there are."""
-    cells, text = 100_000, "a" if mechanism == "dppwlm" else "(a AND b) OR c"
-    of = condition(text, cells)
-    operator = create(mechanism, of, aim(len(of.formula.atoms), 10))
-    statistics = np.full((of.statistics, cells), 95)
-    started = time.process_time()
-    decision = operator.decide(statistics, KeyedNoise(b"quick"))
-    assert time.process_time() - started < 60  # a guard: far less
-    assert decision.cost.cells == cells

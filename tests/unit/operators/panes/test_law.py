@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from accountant.errors import ArgumentError
 from operators.panes import LaplaceSum, LaplaceWalk
 from tests.statistical.panes_law import exact_tail
 
@@ -58,10 +57,3 @@ def test_far_out_the_bounds_hold():
         found = LaplaceSum(rate, terms).tails(np.array([at, 2**62, -(2**63)]))
         assert found[0] == pytest.approx(float(low), rel=1e-9)
         assert found[1:].tolist() == [0, 1]
-
-
-@pytest.mark.parametrize(("rate", "terms"), [(Fraction(0), 1), (Fraction(-1), 1), (Fraction(1), 0)])
-def test_a_sum_has_terms_and_a_rate(rate, terms):
-    """Nothing else has a law."""
-    with pytest.raises(ArgumentError, match="at least one term"):
-        LaplaceSum(rate, terms)

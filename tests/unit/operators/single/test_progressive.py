@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from accountant.costs.levels import LevelCosts
-from accountant.errors import ConfigError
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
@@ -99,22 +98,6 @@ def test_every_boundary_leaves_something_undecided():
                 -low <= -ladder.low[-1] < high
                 for low, high in zip(ladder.low[:-1], ladder.high[:-1], strict=True)
             )
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"first": Fraction(0)},
-        {"rounds": 0},
-        {"refinement": 0},
-        {"rounds": 30, "refinement": 3},
-        {"finest_share": Fraction(1)},
-    ],
-)
-def test_impossible_grids_are_refused(bad):
-    """No levels, too many, a rate of nothing, or nothing left for the other levels."""
-    with pytest.raises(ConfigError):
-        Grid(**bad)
 
 
 def test_one_round_is_a_single_level_at_the_limit():

@@ -37,8 +37,6 @@ def test_split_has_the_least_variance(noise, monotone):
         best = minimize_scalar(variance, bounds=(-5, 15), method="bounded", options={"xatol": 1e-9})
         w = optimal_split(alarms, monotone=monotone, noise=noise)
         assert float(w) == pytest.approx(math.exp(best.x), rel=1e-4)
-    with pytest.raises(ValueError, match="at least one alarm"):
-        optimal_split(0, monotone=True)
 
 
 def test_split_is_the_papers():
@@ -97,22 +95,6 @@ def test_correction_is_the_maximum():
         r = svt_correction(query, Laplace(1), 20, 0.7, "fft")
         best = objective(query, r)
         assert all(objective(query, r + move) < best for move in (-0.1, -0.03, 0.03, 0.1))
-
-
-def test_correction_refuses_what_it_cannot_do():
-    """Numbers out of range, pairs without closed form, tails out of sight, unknown methods."""
-    exp, lap = Exponential(1), Laplace(1)
-    for negatives, tolerance in ((0, 0), (-1, 0), (math.inf, 0), (1, -1), (1, math.nan)):
-        with pytest.raises(ValueError, match="above 0"):
-            svt_correction(exp, lap, negatives, tolerance)
-    with pytest.raises(ValueError, match="above 0"):
-        svt_correction(Exponential(0), lap, 1)
-    with pytest.raises(ValueError, match="closed form"):
-        svt_correction(lap, exp, 1)
-    with pytest.raises(ValueError, match="cannot see"):
-        svt_correction(exp, lap, 1e300, method="fft")
-    with pytest.raises(ValueError, match="method"):
-        svt_correction(exp, lap, 1, 0, "guess")
 
 
 @pytest.mark.parametrize("one_sided", [False, True])

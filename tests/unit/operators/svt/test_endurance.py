@@ -87,12 +87,3 @@ def test_very_long_silences_reach_far():
     assert missed_in_silence(terms, 60, 10**3) == pytest.approx(
         missed_in_silence(terms, 60, 0), rel=1e-4
     )
-    for distance, asked in ((0, 3), (2, -1)):
-        with pytest.raises(ValueError, match="below their thresholds"):
-            missed_in_silence(terms, distance, asked)
-
-
-def test_there_is_no_run_of_nothing():
-    """A run has a window and a cell."""
-    with pytest.raises(ValueError, match="at least one window"):
-        endurance(plan(), np.array([-1]), 0)

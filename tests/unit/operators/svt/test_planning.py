@@ -9,11 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from accountant.errors import ConfigError
 from accountant.units import UNITS_PER_EPSILON
 from operators import (
     Svt,
-    price,
 )
 from operators.svt import (
     optimal_split,
@@ -118,31 +116,3 @@ def test_a_promise_that_is_nearly_a_guess_costs_next_to_nothing():
         assert terms.epsilon_units < most
         assert 1 - law.bounds(terms.correction)[0] <= missed
         assert law.bounds(terms.correction + 50)[1] <= rung
-
-
-def test_planning_checks_its_numbers():
-    """No steps, alarms or questions; rates too fine, or met by guessing."""
-    good = {"steps": 3, "alpha": RATE, "beta": RATE}
-    counts = {"alarms": 1, "questions": 1, "monotone": True}
-    for wrong in (
-        {"steps": 0},
-        {"alarms": 0},
-        {"questions": 0},
-        {"alpha": Fraction(0)},
-        {"beta": Fraction(1, 10**50)},
-        {"alpha": Fraction(19, 20)},
-    ):
-        with pytest.raises(ValueError, match="at least"):
-            planned_terms(**(good | counts | wrong))
-    assert planned_terms(**good, **counts) is planned_terms(**good, **counts)
-
-
-def test_what_cannot_be_planned_is_refused():
-    """Numbers out of range, guessing."""
-    for wrong in (aim(alarms=0), aim(questions=0), aim(alarms=10**5), aim(questions=10**4)):
-        with pytest.raises(ConfigError, match=r"(max_alarms|repeat) is not from 1 to"):
-            price("svt", condition(), wrong)
-    with pytest.raises(ConfigError, match="add up to 1"):
-        price("svt", condition(), replace(aim(), max_fnr=Fraction(1, 2)))
-    with pytest.raises(ConfigError, match="the limit is"):
-        price("svt", condition(), aim(10**6))

@@ -102,40 +102,15 @@ def test_state_survives_storage():
         assert str(1 << 50) not in str(caught.value)
 
 
-def test_state_of_other_terms_is_refused():
-    """A threshold drawn for other terms, other alarms, a queue where none is kept, odd arrays."""
-    noise, steps = KeyedNoise(b""), np.zeros(2, int)
-    state = open_run(plan(3), noise)
-    queued = replace(state, queue=np.zeros((1, 4), int))
-    for terms, of in ((plan(2), state), (plan(3, open_units=5), state), (plan(3), queued)):
-        with pytest.raises(ValueError, match="other terms"):
-            ask(terms, of, steps, noise)
-
-    for odd in (np.zeros(2), np.zeros((1, 2), int)):
-        with pytest.raises(ValueError, match="int64"):
-            ask(plan(3), state, odd, noise)
-    with pytest.raises(ValueError, match="one row per statistic"):
-        Svt.planned(condition(), aim()).ask(np.zeros((1, 2), int), state, noise)
-    for left, rung in ((-1, 0), (0, -1)):
-        with pytest.raises(ValueError, match="is negative"):
-            RunState(0, left, rung, 1)
-    with pytest.raises(ValueError, match="four int64"):
-        RunState(0, 1, 0, 1, np.zeros((2, 3), int))
-
-
 def test_costs_of_windows_add_up():
     """However alarms fall into windows, the increments sum to the run's loss, to the unit."""
     terms = plan(4, open_units=7, alarm_units=3)
     for parts in product(range(5), repeat=3):
         if sum(parts) > 4:
-            with pytest.raises(ValueError, match="`rung` is not from 0"):
-                terms.cost_units(opening=True, rung=sum(parts))
             continue
         spent = sum(terms.cost_units(opening=at == 0, rung=rung) for at, rung in enumerate(parts))
         assert spent == 7 + sum(parts) * 3
     assert terms.epsilon_units == 7 + 12
-    with pytest.raises(ValueError, match="`rung` is not from 0"):
-        terms.cost_units(opening=True, rung=-1)
 
 
 def test_extreme_counts_are_answered():
@@ -156,5 +131,3 @@ def test_variants_ask_with_their_noise():
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] > float(terms.threshold_rate)
     assert gaussian_epsilon(replace(terms, monotone=True), 10.0, 100, 1e-6) < losses[0]
-    with pytest.raises(ValueError, match="delta"):
-        gaussian_epsilon(terms, 1.0, 1, 0.0)
