@@ -144,20 +144,17 @@ def test_an_earlier_commit_is_lent(tmp_path, monkeypatch):
 def test_quantities_that_are_not_uniform_have_their_own_law():
     """Exponential numbers are small, normal choices lie in the middle, all others stay uniform."""
     rng = np.random.default_rng(1)
-    few, middle = overlap.Spread("values", 1 / 8), overlap.Spread("which values", 1 / 8)
-    numbers = {
-        spread: [spread.number(rng, 100, "values") for _ in range(400)] for spread in (few, middle)
-    }
-    assert np.mean(numbers[few]) < 20
-    assert 40 < np.mean(numbers[middle]) < 60
-    chosen = {
-        spread: [spread.choice(rng, 100, 1, "which values")[0] for _ in range(400)]
-        for spread in (few, middle)
-    }
-    assert np.std(chosen[middle]) < 15
-    assert np.std(chosen[few]) > 25
-    for numbers_drawn in numbers.values():
-        assert 1 <= min(numbers_drawn) <= max(numbers_drawn) <= 100
+    few, middle = (overlap.Spread(each, 1 / 8) for each in ("values", "which values"))
+    small, wide = ([each.number(rng, 100, "values") for _ in range(400)] for each in (few, middle))
+    assert np.mean(small) < 20
+    assert 40 < np.mean(wide) < 60
+    assert 1 <= min(small + wide) <= max(small + wide) <= 100
+    near, anywhere = (
+        np.std([each.choice(rng, 100, 1, "which values")[0] for _ in range(400)])
+        for each in (middle, few)
+    )
+    assert near < 15
+    assert anywhere > 25
 
 
 def test_sets_of_queries_make_a_row_per_size():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,8 @@ from tests.faults.schedule import PROCESS, Killed
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from tests.faults.log import Broker, Entry
+    from tests.faults.log import Broker
+    from tests.faults.schedule import Weather
 
 _SESSION_S: Final = 6.0
 _LOST_S: Final = 10.0
@@ -36,7 +36,12 @@ class _Client:
         self.schedule = broker.schedule
         self.process = PROCESS.get()
 
-    async def start(self) -> None:
+    @property
+    def weather(self) -> Weather:
+        """What may go wrong now."""
+        return self.schedule.weather
+
+    async def start(self):
         """Connect.
 
         Raises:
@@ -44,7 +49,7 @@ class _Client:
         """
         await self.broker.request("start")
 
-    async def stop(self) -> None:
+    async def stop(self):
         """Let go; the dead need not."""
 
 
@@ -76,12 +81,11 @@ class Producer(_Client):
         done = self.schedule.loop.create_future()
         now_s = self.schedule.loop.time()
         self._busy_s = max(self._busy_s, now_s) + self.schedule.delay_s()
-        flies = self.schedule.random.random() < self.broker.weather.flying
+        flies = self.schedule.random.random() < self.weather.flying
 
-        def arrive() -> None:
-            if self._is_dead() and not flies:
-                return
-            self._arrive(place, value, key, timestamp_ms, done)
+        def arrive():
+            if flies or not self.process.dead:
+                self._arrive(place, value, key, timestamp_ms, done)
 
         self.schedule.loop.call_at(self._busy_s, arrive)
         return done
@@ -95,32 +99,21 @@ class Producer(_Client):
         """
         return await (await self.send(topic, value, **options))
 
-    def _is_dead(self) -> bool:
-        return self.process is not None and self.process.dead
-
-    def _arrive(
-        self,
-        place: TopicPartition,
-        value: bytes | None,
-        key: bytes | None,
-        timestamp_ms: int,
-        done: asyncio.Future[Any],
-    ) -> None:
-        weather, draw = self.broker.weather, self.broker.lost_its_answer
-        lost = weather.away or draw(weather.lost, "record lost")
+    def _arrive(self, place, value, key, timestamp_ms, done):
+        happens, after_s = self.schedule.happens, _LOST_S
         entry = None
-        if not lost:
+        if not (self.weather.away or happens(self.weather.lost, "record lost")):
             entry = self.broker.append(
                 place, value, key=key, timestamp_ms=timestamp_ms, sender=self.process
             )
-        after_s = _LOST_S if lost else self.schedule.delay_s()
-        if entry is not None and draw(weather.unanswered, "acknowledgement lost"):
-            entry, after_s = None, _LOST_S
+            after_s = self.schedule.delay_s()
+            if happens(self.weather.unanswered, "acknowledgement lost"):
+                entry, after_s = None, _LOST_S
 
-        def answer() -> None:
+        def answer():
             if done.cancelled():
                 return
-            if self._is_dead():
+            if self.process.dead:
                 done.set_exception(Killed())
             elif entry is None:
                 done.set_exception(KafkaTimeoutError())
@@ -144,7 +137,7 @@ class Consumer(_Client):
     def __init__(
         self,
         broker: Broker,
-        groups: Groups,
+        groups: Mapping[str, Group],
         *,
         group_id: str | None = None,
         isolation_level: str = "read_uncommitted",
@@ -152,12 +145,13 @@ class Consumer(_Client):
         **_options: Any,
     ) -> None:
         super().__init__(broker)
-        self._group = None if group_id is None else groups.of(group_id)
+        self._group = None if group_id is None else groups[group_id]
         self._committed = isolation_level == "read_committed"
         self._columns = value_deserializer is not None
         self._positions: dict[TopicPartition, int | None] = {}
         self._paused: set[TopicPartition] = set()
-        self._topics: list[str] = []
+        self.topics: list[str] = []
+        """What it subscribed to."""
         self._fetcher = SimpleNamespace(error_future=self.schedule.loop.create_future())
         self.listener: Any = None
 
@@ -169,17 +163,12 @@ class Consumer(_Client):
 
     async def stop(self) -> None:
         """Leave the group; the dead are missed when their session ends."""
-        if self._group is not None and not (self.process is not None and self.process.dead):
+        if self._group is not None and not self.process.dead:
             self._group.leave(self)
 
     def subscribe(self, topics: list[str], *, listener: Any) -> None:
         """Ask for a share of topics."""
-        self._topics, self.listener = topics, listener
-
-    @property
-    def topics(self) -> list[str]:
-        """What it subscribed to."""
-        return self._topics
+        self.topics, self.listener = topics, listener
 
     def assign(self, places: Collection[TopicPartition]) -> None:
         """Read places; nobody knows from where on, as yet."""
@@ -260,20 +249,19 @@ class Consumer(_Client):
         }
 
     async def getmany(
-        self, *places: TopicPartition, timeout_ms: int, max_records: int | None = None
+        self, *places: TopicPartition, timeout_ms: int, **_options: Any
     ) -> dict[TopicPartition, list[Any]]:
         """Return what comes next of some places, or nothing after a while.
 
         Raises:
             NoOffsetForPartitionError: nobody sought where to read one of them.
         """
-        del max_records
         self.schedule.point("getmany")
         wanted = [place for place in places or self._positions if place in self._positions]
         if self._columns and any(self._positions[place] is None for place in wanted):
             await self.schedule.network("getmany")
             raise NoOffsetForPartitionError
-        found = {} if self.broker.weather.away else self._fetched(wanted)
+        found = {} if self.weather.away else self._fetched(wanted)
         if found:
             await self.schedule.network("getmany")
         else:
@@ -281,7 +269,7 @@ class Consumer(_Client):
         self.schedule.point("fetched")
         return found
 
-    def _fetched(self, wanted: list[TopicPartition]) -> dict[TopicPartition, list[Any]]:
+    def _fetched(self, wanted):
         most = self.schedule.random.randrange(1, _MOST_RECORDS)
         found: dict[TopicPartition, list[Any]] = {}
         for place in wanted:
@@ -303,22 +291,22 @@ class Consumer(_Client):
                 found[place] = [_columns(batch)] if self._columns else batch
         return found
 
-    def _until(self, place: TopicPartition) -> int:
+    def _until(self, place):
         log = self.broker.log(place)
         return log.stable() if self._committed else log.end
 
-    def _assigned(self, place: TopicPartition) -> None:
+    def _assigned(self, place):
         if place not in self._positions:
             raise IllegalStateError(place)
 
 
-def _columns(entries: list[Entry]) -> Records:
+def _columns(entries):
     return Records.of(
         [Record(e.offset, e.timestamp, log_append=True, value=e.value) for e in entries]
     )
 
 
-class _Group:
+class Group:
     """A consumer group: members learn late of what others read meanwhile."""
 
     def __init__(self, broker: Broker) -> None:
@@ -329,9 +317,8 @@ class _Group:
     def join(self, member: Consumer) -> None:
         """Take in a member; a dead one is missed when its session ends."""
         self._members.append(member)
-        if member.process is not None:
-            loop = self._broker.schedule.loop
-            member.process.buried.append(lambda: loop.call_later(_SESSION_S, self.leave, member))
+        call_later = self._broker.schedule.loop.call_later
+        member.process.buried.append(lambda: call_later(_SESSION_S, self.leave, member))
         self.rebalance()
 
     def leave(self, member: Consumer) -> None:
@@ -344,7 +331,7 @@ class _Group:
         """Deal the partitions out anew; each member is told in its own time."""
         schedule = self._broker.schedule
         self._generation += 1
-        self._broker.happened["rebalance"] += 1
+        schedule.happened["rebalance"] += 1
         members = list(self._members)
         schedule.random.shuffle(members)
         shares: dict[Consumer, list[TopicPartition]] = {member: [] for member in members}
@@ -357,31 +344,11 @@ class _Group:
             late_s = schedule.random.choice((0.05, 0.5, 3.0)) * schedule.random.random()
             schedule.loop.call_later(late_s, self._tell, self._generation, member, share)
 
-    def _tell(self, generation: int, member: Consumer, share: list[TopicPartition]) -> None:
+    def _tell(self, generation, member, share):
         """Make an assignment live; its callbacks come a little later, as in aiokafka."""
-        if generation != self._generation or (member.process and member.process.dead):
+        if generation != self._generation or member.process.dead:
             return
         member.listener.on_partitions_revoked(member.assignment())
         member.assign(share)
         schedule = self._broker.schedule
         schedule.loop.call_later(schedule.delay_s(), member.listener.on_partitions_assigned, share)
-
-
-class Groups:
-    """All groups, by their names.
-
-    Args:
-        broker: of the world.
-    """
-
-    def __init__(self, broker: Broker) -> None:
-        self._groups: defaultdict[str, _Group] = defaultdict(lambda: _Group(broker))
-
-    def of(self, name: str) -> _Group:
-        """Return a group."""
-        return self._groups[name]
-
-    def rebalance(self) -> None:
-        """Let every group deal out its partitions anew."""
-        for group in self._groups.values():
-            group.rebalance()

@@ -60,7 +60,7 @@ def recount(log: Sequence[tuple[int, Entry]], start_ms: int, *, partitions: int)
     return tuple(counts.values())
 
 
-def _event(value: bytes | None) -> dict[str, Any] | None:
+def _event(value):
     try:
         event = json.loads(value or b"")
     except ValueError:
@@ -101,11 +101,11 @@ class Topic:
         return sum(one["epsilon_units"] * one["cells_per_unit"] for one in self.decisions.values())
 
 
-def _key(record: dict[str, Any]) -> tuple[str, int]:
+def _key(record):
     start = datetime.fromisoformat(record["window_start"])
     return record["alarm"], round(start.timestamp() * 1000)
 
 
-def _short(record: dict[str, Any]) -> str:
+def _short(record):
     names = ("outcome", "reason", "alarms", "epsilon_units", "ledger", "sequence")
     return ", ".join(f"{name}={record[name]}" for name in names)

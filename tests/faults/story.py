@@ -81,7 +81,7 @@ class Story:
             if told.ended is not None and (query, start_ms) not in self._replaced
         )
 
-    def _take(self, number: int, kind: str, entry: dict[str, Any]) -> None:
+    def _take(self, number, kind, entry):
         if kind == "query":
             self.cursors[entry["query"]] = entry["cursor_ms"]
         elif kind in {"admitted", "answered"}:
@@ -97,7 +97,7 @@ class Story:
         elif kind == "passed":
             self.cursors[entry["query"]] = entry["cursor_ms"]
 
-    def _pass_over(self, query: str, start_ms: int, next_start_ms: int) -> None:
+    def _pass_over(self, query, start_ms, next_start_ms):
         if query not in self.cursors:
             return
         if start_ms < self.cursors[query]:
