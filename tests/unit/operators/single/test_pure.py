@@ -30,8 +30,7 @@ def least(epsilon):
 
 def wrong(epsilon, units):
     """Tell whether a price is certainly too low, or more than a unit and a half too high."""
-    exact = least(epsilon)
-    return units < exact - Fraction(1, 1000) or units > exact + Fraction(3, 2)
+    return not Fraction(-1, 1000) <= units - least(epsilon) <= Fraction(3, 2)
 
 
 @pytest.mark.parametrize("epsilon", CASES)
