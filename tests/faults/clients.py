@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
 
 from stream.events.records import Record, Records
 from tests.faults.schedule import PROCESS, Killed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from tests.faults.log import Broker
-    from tests.faults.schedule import Weather
 
 _SESSION_S: Final = 6.0
 _LOST_S: Final = 10.0
@@ -31,13 +25,13 @@ class _Client:
         broker: of the world.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker) -> None:
         self.broker = broker
         self.schedule = broker.schedule
         self.process = PROCESS.get()
 
     @property
-    def weather(self) -> Weather:
+    def weather(self):
         """What may go wrong now."""
         return self.schedule.weather
 
@@ -56,19 +50,19 @@ class _Client:
 class Producer(_Client):
     """An idempotent producer: its records arrive in the order in which they were sent, once."""
 
-    def __init__(self, broker: Broker, **_options: Any) -> None:
+    def __init__(self, broker, **_options) -> None:
         super().__init__(broker)
         self._busy_s = 0.0
 
     async def send(
         self,
-        topic: str,
-        value: bytes | None,
+        topic,
+        value,
         *,
-        key: bytes | None = None,
-        partition: int = 0,
-        timestamp_ms: int = 0,
-    ) -> asyncio.Future[Any]:
+        key=None,
+        partition=0,
+        timestamp_ms=0,
+    ):
         """Send a record; what is returned can be waited for.
 
         Raises:
@@ -90,7 +84,7 @@ class Producer(_Client):
         self.schedule.loop.call_at(self._busy_s, arrive)
         return done
 
-    async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> Any:
+    async def send_and_wait(self, topic, value, **options):
         """Send a record and wait until the brokers have it.
 
         Raises:
@@ -136,13 +130,13 @@ class Consumer(_Client):
 
     def __init__(
         self,
-        broker: Broker,
-        groups: Mapping[str, Group],
+        broker,
+        groups,
         *,
-        group_id: str | None = None,
-        isolation_level: str = "read_uncommitted",
-        value_deserializer: object = None,
-        **_options: Any,
+        group_id=None,
+        isolation_level="read_uncommitted",
+        value_deserializer=None,
+        **_options,
     ) -> None:
         super().__init__(broker)
         self._group = None if group_id is None else groups[group_id]
@@ -155,31 +149,31 @@ class Consumer(_Client):
         self._fetcher = SimpleNamespace(error_future=self.schedule.loop.create_future())
         self.listener: Any = None
 
-    async def start(self) -> None:
+    async def start(self):
         """Connect, and join the group."""
         await super().start()
         if self._group is not None:
             self._group.join(self)
 
-    async def stop(self) -> None:
+    async def stop(self):
         """Leave the group; the dead are missed when their session ends."""
         if self._group is not None and not self.process.dead:
             self._group.leave(self)
 
-    def subscribe(self, topics: list[str], *, listener: Any) -> None:
+    def subscribe(self, topics, *, listener):
         """Ask for a share of topics."""
         self.topics, self.listener = topics, listener
 
-    def assign(self, places: Collection[TopicPartition]) -> None:
+    def assign(self, places):
         """Read places; nobody knows from where on, as yet."""
         self._positions = dict.fromkeys(places)
         self._paused.clear()
 
-    def assignment(self) -> set[TopicPartition]:
+    def assignment(self):
         """Return what it reads."""
         return set(self._positions)
 
-    def seek(self, place: TopicPartition, offset: int) -> None:
+    def seek(self, place, offset):
         """Read on from an offset.
 
         Raises:
@@ -188,11 +182,11 @@ class Consumer(_Client):
         self._assigned(place)
         self._positions[place] = offset
 
-    async def seek_to_beginning(self, place: TopicPartition) -> None:
+    async def seek_to_beginning(self, place):
         """Read on from the beginning."""
         self.seek(place, 0)
 
-    async def position(self, place: TopicPartition) -> int:
+    async def position(self, place):
         """Return the offset of the next record, once there is one.
 
         Raises:
@@ -206,7 +200,7 @@ class Consumer(_Client):
                 return position
             await asyncio.sleep(0.1)
 
-    def pause(self, place: TopicPartition) -> None:
+    def pause(self, place):
         """Fetch nothing of a place.
 
         Raises:
@@ -215,7 +209,7 @@ class Consumer(_Client):
         self._assigned(place)
         self._paused.add(place)
 
-    def resume(self, place: TopicPartition) -> None:
+    def resume(self, place):
         """Fetch of a place again.
 
         Raises:
@@ -224,23 +218,19 @@ class Consumer(_Client):
         self._assigned(place)
         self._paused.discard(place)
 
-    async def beginning_offsets(
-        self, places: Collection[TopicPartition]
-    ) -> dict[TopicPartition, int]:
+    async def beginning_offsets(self, places):
         """Return where places begin: nothing is ever deleted here but by compaction."""
         await self.broker.request("beginning_offsets")
         return dict.fromkeys(places, 0)
 
-    async def end_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    async def end_offsets(self, places):
         """Return where places end, as far as this consumer may read."""
         await self.broker.request("end_offsets")
         found = {place: self._until(place) for place in places}
         await self.schedule.network("end_offsets")
         return found
 
-    async def offsets_for_times(
-        self, times: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, Any]:
+    async def offsets_for_times(self, times):
         """Return the first record of each place that is not older than an instant."""
         await self.broker.request("offsets_for_times")
         return {
@@ -248,9 +238,7 @@ class Consumer(_Client):
             for place, time_ms in times.items()
         }
 
-    async def getmany(
-        self, *places: TopicPartition, timeout_ms: int, **_options: Any
-    ) -> dict[TopicPartition, list[Any]]:
+    async def getmany(self, *places, timeout_ms, **_options):
         """Return what comes next of some places, or nothing after a while.
 
         Raises:
@@ -309,25 +297,25 @@ def _columns(entries):
 class Group:
     """A consumer group: members learn late of what others read meanwhile."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker) -> None:
         self._broker = broker
         self._members: list[Consumer] = []
         self._generation = 0
 
-    def join(self, member: Consumer) -> None:
+    def join(self, member):
         """Take in a member; a dead one is missed when its session ends."""
         self._members.append(member)
         call_later = self._broker.schedule.loop.call_later
         member.process.buried.append(lambda: call_later(_SESSION_S, self.leave, member))
         self.rebalance()
 
-    def leave(self, member: Consumer) -> None:
+    def leave(self, member):
         """Let a member go."""
         if member in self._members:
             self._members.remove(member)
             self.rebalance()
 
-    def rebalance(self) -> None:
+    def rebalance(self):
         """Deal the partitions out anew; each member is told in its own time."""
         schedule = self._broker.schedule
         self._generation += 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.partitioner.default import murmur2
+from tests.support.hostile import home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,11 +24,6 @@ GRACE_MS: Final = 1_000
 ALLOWED_SKEW_MS: Final = 2_000
 EVENTS: Final = 2
 """Events of a person that a room counts in a window; of rooms, one."""
-
-
-def home(person: str, partitions: int) -> int:
-    """Return the partition that a person's events belong to."""
-    return int((murmur2(person.encode()) & 0x7FFFFFFF) % partitions)
 
 
 def recount(log: Sequence[tuple[int, Entry]], start_ms: int, *, partitions: int) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from aiokafka import TopicPartition
 
 from stream.config.loading import load
 from tests.faults.log import Transaction
-from tests.faults.recount import ROOMS, home
+from tests.faults.recount import ROOMS
+from tests.support.hostile import home
 
 if TYPE_CHECKING:
     from stream.model.alarms import Alarms
