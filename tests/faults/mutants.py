@@ -32,6 +32,7 @@ from stream.kafka import guard, ingest, publish, takeover
 from stream.kafka.clock import HeldClock
 from stream.kafka.witness import Witness
 from tests.faults.scene import alarms
+from tests.faults.seams import around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,14 +54,9 @@ def _nothing(*_, **__):
 @contextmanager
 def mutated(name: str) -> Iterator[None]:
     """Break the real code in one way while the block runs."""
-
-    def instead(original, changed):
-        return lambda *given, **named: changed(original, *given, **named)
-
     with ExitStack() as stack:
-        for where, attribute, changed in MUTANTS[name]:
-            broken = instead(getattr(where, attribute), changed)
-            stack.enter_context(mock.patch.object(where, attribute, broken))
+        for change in MUTANTS[name]:
+            stack.enter_context(mock.patch.object(*around(*change)))
         yield
 
 

@@ -58,12 +58,10 @@ class WorkerPool:
 
     Args:
         schedule: of the world.
-        watch: told of what ends a worker.
     """
 
-    def __init__(self, schedule: Schedule, watch: Watch) -> None:
+    def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
-        self._watch = watch
         self._tasks: dict[Process, Any] = {}
         self._ready_ms: dict[Process, int] = {}
 
@@ -114,16 +112,12 @@ class WorkerPool:
             self._schedule.kill(process, f"exit {code}: {process.ended}")
         raise Killed
 
-    def failing(self, end: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``_Tasks._end``, its error noted."""
-
-        def noted(tasks, error, code):
-            process = PROCESS.get()
-            if not process.dead:
-                process.ended = error
-            end(tasks, error, code)
-
-        return noted
+    def failing(self, end: Callable[..., Any], tasks: Any, error: BaseException, code: int) -> None:
+        """Note the error that ends a worker's tasks."""
+        process = PROCESS.get()
+        if not process.dead:
+            process.ended = error
+        end(tasks, error, code)
 
 
 class _Inline:
@@ -134,6 +128,12 @@ class _Inline:
 
     def join(self, _timeout):
         """It is done."""
+
+
+def around(where: Any, name: str, changed: Callable[..., Any]) -> tuple[Any, str, Any]:
+    """Return an attribute, and what is called in its place: given first what it was."""
+    original = getattr(where, name)
+    return where, name, lambda *given, **named: changed(original, *given, **named)
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def world_of(
         (worker, "HeldClock", held),
         (worker, "NoiseSource", source),
         (worker, "os", SimpleNamespace(_exit=pool.exit)),
-        (worker._Tasks, "_end", pool.failing(worker._Tasks._end)),
+        around(worker._Tasks, "_end", pool.failing),
         (takeover, "HeldClock", held),
         (build, "NoiseSource", source),
         (refusals, "Thread", _Inline),
@@ -220,65 +220,50 @@ def _admin(schedule):
 
 
 def _database(storage):
-    connect, made = store.Store._connect, store.Store.__init__
-    prepare, do_commit = store._prepare_sqlite, DefaultDialect.do_commit
-
-    def connected(self, **options):
+    def connected(connect, self, **options):
         storage.before_connect()
         return connect(self, **options)
 
-    def opened(self, engine):
-        made(self, engine)
+    def opened(make, self, engine):
+        make(self, engine)
         storage.opened(self)
 
-    def prepared(connection, record):
+    def prepared(prepare, connection, record):
         prepare(connection, record)
         waits = connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
         storage.prepared(connection, waits=waits)
         connection.execute("PRAGMA synchronous=OFF")  # no power is cut but in this world
 
-    def committed(self, connection):
-        storage.commit(connection, partial(do_commit, self))
+    def committed(commit, self, connection):
+        storage.commit(connection, partial(commit, self))
 
     return [
-        (store.Store, "_connect", connected),
-        (store.Store, "__init__", opened),
-        (store, "_prepare_sqlite", prepared),
-        (DefaultDialect, "do_commit", committed),
+        around(store.Store, "_connect", connected),
+        around(store.Store, "__init__", opened),
+        around(store, "_prepare_sqlite", prepared),
+        around(DefaultDialect, "do_commit", committed),
     ]
 
 
 def _seen(storage, watch):
-    draw, settle, deny = judge.Judge._draw, Ledger.settle, Ledger.deny
-    register = Pins.register_queries
-
     def disk_of(ledger):
         return storage.disk_of(str(ledger._door.store.file))
 
-    def drawn(self, query, key, *given):
+    def drawn(draw, self, query, key, *given):
         found = draw(self, query, key, *given)
         _, partials, _ = given
         counts = judge.statistics_of(partials.own, 1, len(query.domain))[0]
-        disk = disk_of(self._ledger)
-        if disk is not None:
-            fired = [at for at, rings in enumerate(found.fired) if rings]
-            watch.drawn(disk, key, tuple(counts.tolist()), fired)
+        fired = [at for at, fires in enumerate(found.fired) if fires]
+        watch.drawn(disk_of(self._ledger), key, tuple(counts.tolist()), fired)
         return found
 
-    def storing(call):
-        def stored(self, key, **fields):
-            decision = call(self, key, **fields)
-            disk = disk_of(self)
-            if disk is not None:
-                watch.stored(disk, key, decision.reason)
-            return decision
+    def stored(keep, self, key, **fields):
+        decision = keep(self, key, **fields)
+        watch.stored(disk_of(self), key, decision.reason)
+        return decision
 
-        return stored
-
-    def registered(self, queries):
+    def registered(register, self, queries):
         disk = disk_of(self)
-        if disk is None:
-            return register(self, queries)
         known = disk.story().cursors
         try:
             return register(self, queries)
@@ -286,8 +271,8 @@ def _seen(storage, watch):
             watch.registered(disk, known)
 
     return [
-        (judge.Judge, "_draw", drawn),
-        (Ledger, "settle", storing(settle)),
-        (Ledger, "deny", storing(deny)),
-        (Pins, "register_queries", registered),
+        around(judge.Judge, "_draw", drawn),
+        around(Ledger, "settle", stored),
+        around(Ledger, "deny", stored),
+        around(Pins, "register_queries", registered),
     ]

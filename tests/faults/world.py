@@ -146,7 +146,7 @@ class _World:
         self.broker = Broker(self.schedule, plain, partitions=PARTITIONS)
         self.storage = Storage(self.schedule)
         self.watch = Watch(self.broker, self.storage, plain, partitions=PARTITIONS)
-        self.pool = WorkerPool(self.schedule, self.watch)
+        self.pool = WorkerPool(self.schedule)
         self.main = self._disk("main")
         self.slots = [_Slot(self.main)]
         self.faults = {name for name in _FAULTS if self.random.random() < 0.35}

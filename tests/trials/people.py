@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "ROOMS", "SHOPS", "office", "shops"]
 
 ROOMS: Final = tuple(f"r{room:02d}" for room in range(1, 51))
-SHOPS: Final = tuple(f"s{shop}" for shop in range(1, 13))
+SHOPS: Final = tuple(f"s{shop}" for shop in range(1, 7))
 CLASSES: Final = ("bread", "fruit", "milk", "soap", "tea")
 
 _MONDAY_MS: Final = 1_740_960_000_000  # 2025-03-03T00:00Z

@@ -105,4 +105,4 @@ def test_what_a_lock_says_is_what_weeks_show(chain, request):
     (alarm,) = json.loads((folder / "found.json").read_text())["alarms"]
     (one,) = alarm["settings"]
     assert one["fnr"]["low"] <= 0.05
-    assert one["fpr"]["low"] * 60 * 852 <= 1
+    assert one["fpr"]["low"] * 30 * 852 <= 1
