@@ -60,10 +60,10 @@ class Disk:
     def _durable(self):
         return self.folder / "durable"
 
-    def read(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def read(self, statement: str) -> list[tuple[Any, ...]]:
         """Read what is committed, beside all of Tocsin."""
         with closing(sqlite3.connect(self.file)) as connection:
-            return connection.execute(statement, values).fetchall()
+            return connection.execute(statement).fetchall()
 
     def story(self) -> Story:
         """Return what the log says, here and in archives."""
@@ -82,10 +82,9 @@ class Disk:
 
     def waiting(self, until_ms: int) -> int:
         """Return how many decisions of windows that end by an instant have not left."""
-        beside = "published/"  # as the names of what counts them begin
-        counted = "SELECT name, at_ms FROM tocsin_counters WHERE name LIKE ?"
-        left = {name.removeprefix(beside): at for name, at in self.read(counted, f"{beside}%")}
-        return self.story().waiting(until_ms, left)
+        counted = "SELECT at_ms FROM tocsin_counters WHERE name LIKE 'published/%'"
+        left_ms = max((at_ms for (at_ms,) in self.read(counted)), default=-1)
+        return self.story().waiting(until_ms, left_ms)
 
     def copy(self, name: str) -> Path:
         """Copy the database as it is committed, and return where the copy lies."""

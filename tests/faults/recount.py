@@ -67,14 +67,16 @@ def _event(value):
 class Topic:
     """What analysts may have read: the decisions and alarms that left, in the order they did."""
 
-    decisions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    alarms: defaultdict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
+    decisions: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """By start of the window."""
+    alarms: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The rooms, by start of the window."""
     repeated: int = 0
 
     def decided(self, value: bytes) -> Iterator[str]:
         """Take a record of the decisions topic; yield what contradicts what left before."""
         record = json.loads(value)
-        key = _key(record)
+        key = _start_ms(record)
         before = self.decisions.setdefault(key, record)
         self.repeated += before is not record
         if before != record:
@@ -83,7 +85,7 @@ class Topic:
     def alarmed(self, value: bytes) -> Iterator[str]:
         """Take a record of the alarms topic; yield what contradicts what left before."""
         alarm = json.loads(value)
-        key = _key(alarm)
+        key = _start_ms(alarm)
         self.alarms[key].add(alarm["group"]["room"])
         decision = self.decisions.get(key)
         if decision is None:
@@ -96,9 +98,8 @@ class Topic:
         return sum(one["epsilon_units"] * one["cells_per_unit"] for one in self.decisions.values())
 
 
-def _key(record):
-    start = datetime.fromisoformat(record["window_start"])
-    return record["alarm"], round(start.timestamp() * 1000)
+def _start_ms(record):
+    return round(datetime.fromisoformat(record["window_start"]).timestamp() * 1000)
 
 
 def _short(record):

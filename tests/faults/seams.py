@@ -264,11 +264,11 @@ def _seen(storage, watch):
 
     def registered(register, self, queries):
         disk = disk_of(self)
-        known = disk.story().cursors
+        known = disk.story().cursor_ms is not None
         try:
             return register(self, queries)
         finally:  # a cut connection does not undo what was committed
-            watch.registered(disk, known)
+            watch.registered(disk, known=known)
 
     return [
         around(judge.Judge, "_draw", drawn),

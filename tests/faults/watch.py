@@ -25,8 +25,6 @@ from tests.faults.recount import ROOMS, WINDOW_MS, Topic, recount
 from tests.faults.schedule import PROCESS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from accountant.costs.charges import WindowKey
     from stream.model.alarms import Alarms
     from tests.faults.disk import Disk, Storage
@@ -51,8 +49,8 @@ class Watch:
     ) -> None:
         self.violations: list[str] = []
         self.published = Topic()
-        self.begin_ms: dict[str, int] = {}
-        """Start of the first window of every alarm that any ledger has to decide."""
+        self.begin_ms: int | None = None
+        """Start of the first window that any ledger has to decide."""
         self.rolled_back = False
         """Whether somebody put an older copy in place, lost a ledger or had two copies."""
         self.handed_over = False
@@ -66,10 +64,10 @@ class Watch:
         self._topic = next(iter(alarms.feeds.values())).topic
         self._draws = defaultdict(list)
         """By window: what each draw saw, and the rooms that it let fire."""
-        self._stored: dict[tuple[Disk, str, int], tuple[int, int]] = {}
+        self._stored: dict[tuple[Disk, int], tuple[int, int]] = {}
         """By window: how many records there were then, and the entry that says how it ended."""
         self._said: dict[Process, int] = {}
-        self._denied: list[tuple[str, int, str]] = []
+        self._denied: list[tuple[int, str]] = []
         broker.on_send.append(self._sent)
         broker.on_append.append(self._appended)
 
@@ -88,35 +86,36 @@ class Watch:
 
     def drawn(self, disk: Disk, key: WindowKey, counts: tuple[int, ...], fired: list[int]) -> None:
         """Told of every draw, once it was made."""
-        self._draws[key.query, key.start_ms].append((counts, {ROOMS[index] for index in fired}))
-        told = disk.story().windows[key.query, key.start_ms]
+        self._draws[key.start_ms].append((counts, {ROOMS[index] for index in fired}))
+        told = disk.story().windows[key.start_ms]
         if told.answer != "reserved" and told.ended is None:
-            self.violated(f"{_name(key)}: drawn, and answered {told.answer}")
+            self.violated(f"{key.start_ms}: drawn, and answered {told.answer}")
 
     def stored(self, disk: Disk, key: WindowKey, reason: str | None) -> None:
         """Told once a call that stores a decision came back."""
-        place = disk, key.query, key.start_ms
+        place = disk, key.start_ms
         if place in self._stored:
             return
-        number = disk.story().windows[key.query, key.start_ms].number
+        number = disk.story().windows[key.start_ms].number
         self._stored[place] = self._broker.order, number
         if reason is not None:
-            self._denied.append((key.query, key.start_ms, reason))
+            self._denied.append((key.start_ms, reason))
 
-    def registered(self, disk: Disk, known: Collection[str]) -> None:
-        """Told once the alarms are registered in a ledger.
+    def registered(self, disk: Disk, *, known: bool) -> None:
+        """Told once the alarm is registered in a ledger.
 
-        One that does not know an alarm begins with the next window: it is a new one, or lost its
+        One that does not know it begins with the next window: it is a new one, or lost its
         registration. Of the windows in between nothing has left, and nobody has to decide them.
 
         Args:
             disk: of the ledger.
-            known: alarms that were registered before.
+            known: whether it was registered before.
         """
-        for query, cursor_ms in disk.story().cursors.items():
-            if query in self.begin_ms and query not in known:
-                self.excused.append((self.begin_ms[query], cursor_ms))
-            self.begin_ms.setdefault(query, cursor_ms)
+        cursor_ms = disk.story().cursor_ms
+        if self.begin_ms is None:
+            self.begin_ms = cursor_ms
+        elif cursor_ms is not None and not known:
+            self.excused.append((self.begin_ms, cursor_ms))
 
     def ended(self, process: Process, error: BaseException | int | None) -> None:
         """Told of every process that ended by itself."""
@@ -141,8 +140,7 @@ class Watch:
             self._check(process, disk, record)
 
     def _check(self, process, disk, record):
-        name = f"{record['alarm']} from {record['window_start']}"
-        found = disk.story().numbered(record["alarm"], record["sequence"])
+        name, found = record["window_start"], disk.story().numbered(record["sequence"])
         if found is None:
             self.violated(f"{name}: leaves, and is not stored")
             return
@@ -150,7 +148,7 @@ class Watch:
         outcome = (told.ended or {})["outcome"]
         if outcome != record["outcome"] or (outcome == "decided" and not told.charged):
             self.violated(f"{name}: leaves as {record['outcome']}, and the log has {told}")
-        order, number = self._stored.get((disk, record["alarm"], start_ms), (0, 0))
+        order, number = self._stored.get((disk, start_ms), (0, 0))
         if self._said.get(process, -1) < order:
             self.violated(f"{name}: leaves before its release was said")
         heads = [json.loads(line)[1] for line in disk.synced_heads.splitlines()]
@@ -174,13 +172,12 @@ class Watch:
 
     # --- when everything is over
 
-    def missing(self, until_ms: int) -> list[tuple[str, int]]:
-        """Return the windows that end by an instant and of which nothing has left."""
+    def missing(self, until_ms: int) -> list[int]:
+        """Return the starts of windows that end by an instant and of which nothing has left."""
         return [
-            (query, start_ms)
-            for query, begin_ms in self.begin_ms.items()
-            for start_ms in range(begin_ms, until_ms - WINDOW_MS + 1, WINDOW_MS)
-            if (query, start_ms) not in self.published.decisions
+            start_ms
+            for start_ms in range(self.begin_ms or until_ms, until_ms - WINDOW_MS + 1, WINDOW_MS)
+            if start_ms not in self.published.decisions
             and not any(low <= start_ms < high for low, high in self.excused)
         ]
 
@@ -192,8 +189,8 @@ class Watch:
             alarms: the configuration, on that ledger.
             until_ms: windows that end later need not have been decided.
         """
-        for query, start_ms in self.missing(until_ms):
-            self.violated(f"{query} from {start_ms}: never decided nor denied")
+        for start_ms in self.missing(until_ms):
+            self.violated(f"{start_ms}: never decided nor denied")
         for line in (*self._wrong_counts(), *self._wrong_alarms(), *self._wrong_reasons(until_ms)):
             self.violated(line)
         if not disk.exists:
@@ -208,11 +205,11 @@ class Watch:
 
     def _wrong_counts(self):
         log = self._broker.entries(self._topic)
-        for (query, start_ms), draws in self._draws.items():
+        for start_ms, draws in self._draws.items():
             wanted = recount(log, start_ms, partitions=self._partitions)
             for counts, _ in draws:
                 if counts != wanted:
-                    yield f"{query} from {start_ms}: drawn on {counts}, the log has {wanted}"
+                    yield f"{start_ms}: drawn on {counts}, the log has {wanted}"
 
     def _wrong_alarms(self):
         for key, decision in self.published.decisions.items():
@@ -228,21 +225,17 @@ class Watch:
                 yield f"{key}: {len(rang)} alarms left, {decision['alarms']} were said"
 
     def _wrong_reasons(self, until_ms):
-        for query, start_ms, reason in self._denied:
+        for start_ms, reason in self._denied:
             if self.rolled_back or start_ms >= until_ms:
                 continue  # what was decided before it need not have left
-            name = f"{query} from {start_ms}: denied as {reason!r}"
+            name = f"{start_ms}: denied as {reason!r}"
             if reason != "budget":
                 yield name
                 continue
             before = [
                 one["epsilon_units"] * one["cells_per_unit"]
-                for (_, start), one in self.published.decisions.items()
+                for start, one in self.published.decisions.items()
                 if one["outcome"] == "decided" and start <= start_ms
             ]
             if before and sum(before) + max(before) <= self._wall_units:
                 yield f"{name}, and would have fitted"
-
-
-def _name(key):
-    return f"{key.query} from {key.start_ms}"

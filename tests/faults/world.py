@@ -232,8 +232,8 @@ class _World:
         if not self.main.exists or self.watch.missing(self.end_ms):
             return True
         # A copy is told apart before it draws: one that has decided all lives on beside the other.
-        copies = [slot.disk for slot in self.slots if slot.disk is not self.main]
-        if any(at < self.end_ms for copy in copies for at in copy.story().cursors.values()):
+        copies = [slot.disk.story() for slot in self.slots if slot.disk is not self.main]
+        if any((copy.cursor_ms or self.end_ms) < self.end_ms for copy in copies):
             return True
         settled = all(self.pool.settled(slot.worker) for slot in self.slots)
         return not settled or self.main.waiting(self.end_ms) > 0
