@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import nullcontext
 from importlib import import_module
 
@@ -13,7 +12,6 @@ from accountant.units import PrivacyUnit
 from benchmarks import (
     aims,
     alarms,
-    checkouts,
     kafka_ingest,
     ledger_age,
     one_budget,
@@ -121,24 +119,6 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch):
     )
     assert [each for each in said if each not in text] == []
     assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
-
-
-def test_an_earlier_commit_is_lent(tmp_path, monkeypatch):
-    """Its files, as they were, in a folder that goes away."""
-
-    def git(*arguments):
-        who = ("-c", "user.name=A", "-c", "user.email=a@b.example")
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True)
-
-    git("init", "-q")
-    (tmp_path / "file").write_text("then", encoding="utf-8")
-    git("add", "file")
-    git("commit", "-qm", "one")
-    (tmp_path / "file").write_text("now", encoding="utf-8")
-    monkeypatch.setattr(checkouts, "ROOT", tmp_path)
-    with checkouts.checkout("HEAD") as folder:
-        assert (folder / "file").read_text(encoding="utf-8") == "then"
-    assert not folder.exists()
 
 
 def test_quantities_that_are_not_uniform_have_their_own_law():

@@ -36,7 +36,7 @@ NAMES = {
 }
 
 
-def made_up(rows: int = 4_000, seed: int = 7) -> Table:
+def made_up(rows=4_000, seed=7):
     """Return rows of Adult's columns, with small public domains."""
     rng = np.random.default_rng(seed)
     columns = {name: rng.integers(0, len(names), rows) for name, names in NAMES.items()}

@@ -25,7 +25,7 @@ FIVE_ERRORS = 5.0
 
 
 @pytest.fixture(autouse=True)
-def a_clip_of_377(monkeypatch: pytest.MonkeyPatch) -> None:
+def a_clip_of_377(monkeypatch):
     """Sums are over minutes of at most 377."""
     monkeypatch.setattr(study, "CLIPS", {"minutes": 377})
 

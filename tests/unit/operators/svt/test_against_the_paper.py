@@ -20,12 +20,12 @@ STEPS = (1, 5, 21, 101)  # odd: the paper's tolerance is half of what lies betwe
 ALARMS = (1, 10, 50)
 
 
-def planned(steps: int, alarms: int, *, monotone: bool, questions: int = 1) -> SvtPlan:
+def planned(steps, alarms, *, monotone, questions=1):
     """Return the planner's terms at usual rates."""
     return planned_terms(steps, RATE, RATE, alarms=alarms, questions=questions, monotone=monotone)
 
 
-def keeps(units: int, steps: int, mine: SvtPlan, negatives: int) -> bool:
+def keeps(units, steps, mine, negatives):
     """Tell whether the paper's run of this loss keeps the promise, in floats.
 
     Its threshold lies midway, so that either error is ``tolerance`` away from it.
@@ -37,7 +37,7 @@ def keeps(units: int, steps: int, mine: SvtPlan, negatives: int) -> bool:
     return law.below(r) <= RATE and law.at_least(r + steps) <= RATE / mine.questions
 
 
-def ratio(steps: int, mine: SvtPlan, negatives: int) -> float:
+def ratio(steps, mine, negatives):
     """Return about how much dearer the paper's run is, by halving."""
     low, high = 1.0, 2.0
     while not keeps(round(high * mine.epsilon_units), steps, mine, negatives):
