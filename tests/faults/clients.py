@@ -268,7 +268,7 @@ class Consumer(_Client):
             batch = []
             for entry in self.broker.log(place).reading(position, until):
                 position = entry.offset + 1
-                if entry.readable or not self._committed:
+                if entry.transaction.committed or not self._committed:
                     batch.append(entry)
                 if len(batch) == most:
                     break

@@ -19,6 +19,7 @@ from aiokafka.errors import (
 )
 
 from stream.kafka.topics import TopicFacts, plan
+from tests.faults.recount import PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,10 @@ class Transaction:
     committed: bool | None = None
 
 
+_NONE: Final = Transaction(committed=True)
+"""That of a record which was sent in none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A record of a partition, and the process that sent it.
@@ -57,12 +62,7 @@ class Entry:
     value: bytes | None
     order: int
     sender: Process | None = None
-    transaction: Transaction | None = None
-
-    @property
-    def readable(self) -> bool:
-        """Whether it was committed, or never was part of a transaction."""
-        return self.transaction is None or bool(self.transaction.committed)
+    transaction: Transaction = _NONE
 
 
 @dataclass(slots=True)
@@ -73,10 +73,8 @@ class _Partition:
 
     def stable(self):
         """Return the offset up to which no transaction is open."""
-        for entry in self.entries:
-            if entry.transaction is not None and entry.transaction.committed is None:
-                return entry.offset
-        return self.end
+        opened = (e.offset for e in self.entries if e.transaction.committed is None)
+        return next(opened, self.end)
 
     def reading(self, position, until):
         """Yield the entries of ``[position, until)``."""
@@ -92,10 +90,9 @@ class Broker:
     Args:
         schedule: of the world.
         alarms: which topics there are.
-        partitions: of the feed.
     """
 
-    def __init__(self, schedule: Schedule, alarms: Alarms, *, partitions: int) -> None:
+    def __init__(self, schedule: Schedule, alarms: Alarms) -> None:
         self.schedule = schedule
         self.on_send: list[Callable[[str, bytes], None]] = []
         self.on_append: list[Callable[[str, Entry], None]] = []
@@ -104,7 +101,7 @@ class Broker:
         self._dated: set[str] = set()
         self.order = 0
         """How many records were appended to all topics."""
-        for topic in plan(alarms, partitions=partitions):
+        for topic in plan(alarms, partitions=PARTITIONS):
             name = topic.name
             self.facts[name] = TopicFacts(name, "c", f"id-{name}", topic.partitions, topic.config)
             if topic.config.get("message.timestamp.type") == "LogAppendTime":
@@ -122,7 +119,7 @@ class Broker:
         key: bytes | None = None,
         timestamp_ms: int = 0,
         sender: Process | None = None,
-        transaction: Transaction | None = None,
+        transaction: Transaction = _NONE,
     ) -> Entry:
         """Append a record, dated by the leader's clock where the topic says so."""
         log = self.log(place)
@@ -143,7 +140,7 @@ class Broker:
             for (name, partition), log in self._logs.items()
             if name == topic
             for entry in log.entries
-            if entry.readable
+            if entry.transaction.committed
         ]
 
     def compact(self, topic: str) -> None:

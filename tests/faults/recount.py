@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.faults.log import Entry
 
 ROOMS: Final = ("atrium", "library")
+PARTITIONS: Final = 2
 WINDOW_MS: Final = 10_000
 GRACE_MS: Final = 1_000
 ALLOWED_SKEW_MS: Final = 2_000
@@ -26,20 +27,19 @@ EVENTS: Final = 2
 """Events of a person that a room counts in a window; of rooms, one."""
 
 
-def recount(log: Sequence[tuple[int, Entry]], start_ms: int, *, partitions: int) -> tuple[int, ...]:
+def recount(log: Sequence[tuple[int, Entry]], start_ms: int) -> tuple[int, ...]:
     """Return the events per room of the window from an instant on.
 
     Args:
         log: of the feed, what was committed: ``(partition, entry)`` by partition and offset.
         start_ms: of the window.
-        partitions: of the feed.
     """
     room_of: dict[str, str] = {}
     seen: defaultdict[str, set[str]] = defaultdict(set)
     end_ms = start_ms + WINDOW_MS
     for partition, entry in log:
         event = _event(entry.value)
-        if event is None or home(event["person"], partitions) != partition:
+        if event is None or home(event["person"], PARTITIONS) != partition:
             continue
         if not start_ms <= event["ts"] < end_ms:
             continue

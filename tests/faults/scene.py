@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 
 from stream.config.loading import load
 from tests.faults.log import Transaction
-from tests.faults.recount import ROOMS
+from tests.faults.recount import PARTITIONS, ROOMS
 from tests.support.hostile import home
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tests.faults.log import Broker
 
 TOPIC: Final = "badges"
-PARTITIONS: Final = 2
 _CONFIG: Final = """\
 timezone: UTC
 ledger: LEDGER

@@ -41,12 +41,9 @@ class Watch:
         broker: of the world.
         storage: of the world.
         alarms: the configuration, on any ledger.
-        partitions: of the feed.
     """
 
-    def __init__(
-        self, broker: Broker, storage: Storage, alarms: Alarms, *, partitions: int
-    ) -> None:
+    def __init__(self, broker: Broker, storage: Storage, alarms: Alarms) -> None:
         self.violations: list[str] = []
         self.published = Topic()
         self.begin_ms: int | None = None
@@ -58,7 +55,6 @@ class Watch:
         self.excused: list[tuple[int, int]] = []
         """Starts of windows that no ledger has to decide: none was there."""
         self._broker, self._storage = broker, storage
-        self._partitions = partitions
         self._wall_units = int(alarms.budget.epsilon_max * 10**12)
         self._kafka: Any = alarms.kafka
         self._topic = next(iter(alarms.feeds.values())).topic
@@ -206,7 +202,7 @@ class Watch:
     def _wrong_counts(self):
         log = self._broker.entries(self._topic)
         for start_ms, draws in self._draws.items():
-            wanted = recount(log, start_ms, partitions=self._partitions)
+            wanted = recount(log, start_ms)
             for counts, _ in draws:
                 if counts != wanted:
                     yield f"{start_ms}: drawn on {counts}, the log has {wanted}"

@@ -25,8 +25,8 @@ from stream.kafka import takeover, worker
 from stream.logs.lines import Log
 from tests.faults.disk import Disk, Storage
 from tests.faults.log import Broker
-from tests.faults.recount import WINDOW_MS
-from tests.faults.scene import PARTITIONS, TOPIC, WINDOWS, Sensors, alarms
+from tests.faults.recount import PARTITIONS, WINDOW_MS
+from tests.faults.scene import TOPIC, WINDOWS, Sensors, alarms
 from tests.faults.schedule import EPOCH_MS, Process, Schedule, Weather
 from tests.faults.seams import WorkerPool, world_of
 from tests.faults.watch import Watch
@@ -143,9 +143,9 @@ class _World:
         self.schedule = Schedule(seed, trace)
         self.random, self.happened = self.schedule.random, self.schedule.happened
         self.folder = folder
-        self.broker = Broker(self.schedule, plain, partitions=PARTITIONS)
+        self.broker = Broker(self.schedule, plain)
         self.storage = Storage(self.schedule)
-        self.watch = Watch(self.broker, self.storage, plain, partitions=PARTITIONS)
+        self.watch = Watch(self.broker, self.storage, plain)
         self.pool = WorkerPool(self.schedule)
         self.main = self._disk("main")
         self.slots = [_Slot(self.main)]
