@@ -37,7 +37,7 @@ class _Place(TopicPartition):  # type: ignore[misc]  # aiokafka ships no stubs
         return hash((crc32(self.topic.encode()), self.partition))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Transaction:
     """Open until it ends; ``None`` for what is still open."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CLASSES", "ROOMS", "SHOPS", "office", "shops"]
 
 ROOMS: Final = tuple(f"r{room:02d}" for room in range(1, 51))
-SHOPS: Final = tuple(f"s{shop}" for shop in range(1, 7))
+SHOPS: Final = tuple(f"s{shop}" for shop in range(1, 13))
 CLASSES: Final = ("bread", "fruit", "milk", "soap", "tea")
 
 _MONDAY_MS: Final = 1_740_960_000_000  # 2025-03-03T00:00Z
@@ -49,7 +49,7 @@ def shops(path: Path, seed: int = 1) -> list[tuple[int, tuple[str, ...]]]:
     """
     draw = np.random.default_rng(seed)
     days = _MONDAY_MS + np.array([day for day in range(14) if day % 7 < 6]) * _DAY_MS
-    quarters = np.add.outer(days, 8 * _HOUR_MS + np.arange(48) * _QUARTER_MS).ravel()
+    quarters = np.add.outer(days, 10 * _HOUR_MS + np.arange(24) * _QUARTER_MS).ravel()
     sold = draw.integers(2, 6, size=(quarters.size, len(SHOPS), len(CLASSES)))
     promoted = [_MONDAY_MS + (week * 7 + 2) * _DAY_MS + 14 * _HOUR_MS for week in range(2)]
     at, shop, kind = (np.repeat(index.ravel(), sold.ravel()) for index in np.indices(sold.shape))
