@@ -1,6 +1,5 @@
 """Deciders: what they need, what they refuse, what they choose."""
 
-import re
 from fractions import Fraction
 from itertools import product
 
@@ -28,9 +27,7 @@ from operators.deciders.bounds import correction
 from operators.deciders.draws import settle
 from operators.deciders.tight import MOST_REACH
 from operators.noise.source import KeyedNoise
-from stream.config.loading import examine
 from tests.statistical.deciders_law import raised
-from tests.support.tree import ROOT
 
 EPSILON = Fraction(1, 2)
 DELTA, TENTH, ONE = Fraction(1, 20), Fraction(1, 10), Fraction(1)
@@ -242,20 +239,3 @@ def test_the_threshold_is_that_of_what_is_planned(kind, boundary):
 
     assert worst(least) <= 0.05 < worst(least - 1)
     assert choice.effective == (least <= 50)
-
-
-@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
-def test_note_and_warning_of_a_band_name_one_threshold(tmp_path, aggregate):
-    """Beside max_fnr at the end of the band, in the units of the aggregate."""
-    page = (ROOT / "docs" / "how-to" / "deviation-alarms.md").read_text()
-    example, *_ = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
-    example = example.replace("COUNT(*)", aggregate).replace(">= 50", ">= 2")
-    (tmp_path / "usual.csv").write_text("shop,orders\nnorth,200\nsouth,150\n", encoding="utf-8")
-    (tmp_path / "alarms.yaml").write_text(example, encoding="utf-8")
-    report = examine(tmp_path / "alarms.yaml", environ={})
-    said = "\n".join(each.message for each in (*report.notes, *report.warnings))
-    noted = re.findall(r"fires with probability 0.05 or less if tau is ([\d.]+) or more;", said)
-    warned = re.findall(r"the band is narrow.* or less only with a tau of ([\d.]+) or more", said)
-    assert noted == warned
-    assert len(noted) == 1
-    assert "tau = 2 is too small" in said
