@@ -141,7 +141,7 @@ def test_settled_conjunctions_read_no_further(mechanism):
 
     low, high = paid(-10_000_000), paid(10_000_000)
     # The first level of the operand read first settles; ties go to the formula's order.
-    assert low <= (one[0] if mechanism == "probe" else one[0] + other[0])
+    assert low == one[0] if mechanism == "probe" else low <= one[0] + other[0]
     assert 2 * low < high <= other[-1] + one[0]
 
 
