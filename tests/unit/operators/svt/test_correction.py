@@ -42,7 +42,7 @@ def test_both_corrections_agree(scales):
     """Closed form and transform, to 1e-6 in proportion."""
     for threshold in (Laplace, Exponential):
         noises = Exponential(scales[0]), threshold(scales[1])
-        cases = ((1, 0), (50, 1.5), (1e4, 0.3)) if threshold is Laplace else ((1e4, 0.3),)
+        cases = ((2, 4.0), (50, 1.5), (1e4, 0.3)) if threshold is Laplace else ((1e4, 0.3),)
         for negatives, tolerance in cases:
             exact = svt_correction(*noises, negatives, tolerance)
             by_fft = svt_correction(*noises, negatives, tolerance, "fft")
