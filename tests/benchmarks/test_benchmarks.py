@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import nullcontext
 from importlib import import_module
 
@@ -13,7 +12,6 @@ from accountant.units import PrivacyUnit
 from benchmarks import (
     aims,
     alarms,
-    checkouts,
     kafka_ingest,
     ledger_age,
     one_budget,
@@ -123,41 +121,20 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch):
     assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
 
 
-def test_an_earlier_commit_is_lent(tmp_path, monkeypatch):
-    """Its files, as they were, in a folder that goes away."""
-
-    def git(*arguments):
-        who = ("-c", "user.name=A", "-c", "user.email=a@b.example")
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True)
-
-    git("init", "-q")
-    (tmp_path / "file").write_text("then", encoding="utf-8")
-    git("add", "file")
-    git("commit", "-qm", "one")
-    (tmp_path / "file").write_text("now", encoding="utf-8")
-    monkeypatch.setattr(checkouts, "ROOT", tmp_path)
-    with checkouts.checkout("HEAD") as folder:
-        assert (folder / "file").read_text(encoding="utf-8") == "then"
-    assert not folder.exists()
-
-
 def test_quantities_that_are_not_uniform_have_their_own_law():
     """Exponential numbers are small, normal choices lie in the middle, all others stay uniform."""
     rng = np.random.default_rng(1)
-    few, middle = overlap.Spread("values", 1 / 8), overlap.Spread("which values", 1 / 8)
-    numbers = {
-        spread: [spread.number(rng, 100, "values") for _ in range(400)] for spread in (few, middle)
-    }
-    assert np.mean(numbers[few]) < 20
-    assert 40 < np.mean(numbers[middle]) < 60
-    chosen = {
-        spread: [spread.choice(rng, 100, 1, "which values")[0] for _ in range(400)]
-        for spread in (few, middle)
-    }
-    assert np.std(chosen[middle]) < 15
-    assert np.std(chosen[few]) > 25
-    for numbers_drawn in numbers.values():
-        assert 1 <= min(numbers_drawn) <= max(numbers_drawn) <= 100
+    few, middle = (overlap.Spread(each, 1 / 8) for each in ("values", "which values"))
+    small, wide = ([each.number(rng, 100, "values") for _ in range(400)] for each in (few, middle))
+    assert np.mean(small) < 20
+    assert 40 < np.mean(wide) < 60
+    assert 1 <= min(small + wide) <= max(small + wide) <= 100
+    near, anywhere = (
+        np.std([each.choice(rng, 100, 1, "which values")[0] for _ in range(400)])
+        for each in (middle, few)
+    )
+    assert near < 15
+    assert anywhere > 25
 
 
 def test_sets_of_queries_make_a_row_per_size():

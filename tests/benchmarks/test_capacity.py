@@ -20,9 +20,7 @@ TEXT = capacity.PAGE.read_text(encoding="utf-8")
     ],
     ids=["the same", "in proportion", "by a line"],
 )
-def test_the_last_size_is_foretold_by_those_before(
-    sizes: dict[int, float], proportional: bool, foretold: float
-) -> None:
+def test_the_last_size_is_foretold_by_those_before(sizes, proportional, foretold):
     """Of some sizes by a line through the two before it; of two by the first."""
     one = capacity.Growth("verify", "age", sizes, proportional)
     assert one.foretold == foretold
@@ -30,13 +28,13 @@ def test_the_last_size_is_foretold_by_those_before(
 
 
 @pytest.mark.parametrize(("cost", "cell"), [(12.0, "1.20"), (13.0, "1.30 (**missed**)")])
-def test_a_quarter_off_is_missed(cost: float, cell: str) -> None:
+def test_a_quarter_off_is_missed(cost, cell):
     """The row of the page says so."""
     *_, row = capacity.lines([capacity.Growth("b", "age", {1: 10.0, 10: cost})])
     assert row.endswith(f"| 10.00 | {cell} |")
 
 
-def test_what_the_page_foretells_was_measured() -> None:
+def test_what_the_page_foretells_was_measured():
     """Every ratio lies within a quarter of one; the plot is there."""
     row = r"^\| [^|]+ \| [^|]+ \| [\d,]+: [^|]+ \| [\d,.]+ \| ([\d.]+)"
     rows = re.findall(row, TEXT, re.MULTILINE)

@@ -12,26 +12,22 @@ from tests.support.papers import made_up
 
 
 def test_a_centred_sum_is_positive_where_the_average_is_above():
-    """Every cell agrees with averaging its clipped values one by one; empty ones do not ring."""
+    """Every cell agrees with averaging its clipped values one by one; empty ones do not fire."""
     events = made_up("retail", 4_000, groups=6)
     found = study.averages_of("retail", events)
     workload = next(each for each in SUBQUERIES if each.data == "retail")
-    values = {
-        "price": events.columns["price"],
-        "quantity": events.columns["quantity"],
-        "value": events.columns["price"] * events.columns["quantity"],
-    }
+    values = dict(events.columns)
+    values["value"] = values["price"] * values["quantity"]
+    cells = (events.day - workload.span.first) * 6 + events.group
     seen = 0
     for mean, one in zip(study.AVERAGES["retail"], found.every, strict=True):
         granules = np.rint(values[mean.total.column] * mean.total.per_one)
         clipped = np.clip(granules, 0, one.clip)
+        wanted = True if mean.total.where is None else mean.total.where(events)
         for cell in range(workload.span.rows * 6):
-            held = (events.day == workload.span.first + cell // 6) & (events.group == cell % 6)
-            if mean.total.where is not None:
-                held &= mean.total.where(events)
+            held = (cells == cell) & wanted
             above = bool(held.any()) and clipped[held].mean() > one.threshold
-            assert bool(one.centred[cell] > 0) == above
-            assert one.counted[cell] == held.sum()
+            assert (one.centred[cell] > 0, one.counted[cell]) == (above, held.sum())
             seen += above
         assert one.moved == max(one.threshold, one.clip - one.threshold)
     assert seen > 10

@@ -16,8 +16,6 @@ from operators.deciders import Quantile, planned
 from operators.noise.source import KeyedNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
@@ -27,33 +25,30 @@ FIVE_ERRORS = 5.0
 
 
 @pytest.fixture(autouse=True)
-def a_clip_of_377(monkeypatch: pytest.MonkeyPatch) -> None:
+def a_clip_of_377(monkeypatch):
     """Sums are over minutes of at most 377."""
     monkeypatch.setattr(study, "CLIPS", {"minutes": 377})
 
 
-def sums(reference: int, values: int = 400) -> Case:
-    """Return a sum of minutes around a reference."""
-    rng = np.random.default_rng(6)
-    rows = np.minimum(rng.exponential(16, values).astype(np.int64), 300)
-    query = Query("q", "q", "sum", {}, "minutes")
-    return Case(query, rows, int(rows.sum()), reference, 1)
+def sums(away):
+    """Return a sum of 400 values so far from its reference."""
+    values = np.random.default_rng(6).exponential(16, 400).astype(np.int64)
+    rows = np.minimum(values, 300)
+    total = int(rows.sum())
+    return Case(Query("q", "q", "sum", {}, "minutes"), rows, total, total + away, 1)
 
 
-def off(chance: float, drawn: NDArray[np.bool_]) -> float:
+def off(chance, drawn):
     """Return how many standard errors a share of draws lies from its probability."""
-    return abs(float(drawn.mean()) - chance) / np.sqrt(max(chance * (1 - chance), 1e-9) / DRAWS)
+    return abs(drawn.mean() - chance) / np.sqrt(max(chance * (1 - chance), 1e-9) / DRAWS)
 
 
-def beside(
-    case: Case, name: str, epsilon: Fraction, tau: int, away: int
-) -> tuple[Callable[[], float], NDArray[np.bool_]]:
+def beside(case, name, epsilon, tau, away):
     """Return how to compute the law of a decider of a sum, and draws of it."""
     decider = planned(name, case.kind, epsilon, tau)
     column, references = case.column(decider)[:, np.newaxis], np.array([case.reference])
-    drawn = decider.decide(
-        np.repeat(column, DRAWS, axis=1), np.repeat(references, DRAWS), KeyedNoise(b"sums")
-    )
+    cells = np.repeat(column, DRAWS, axis=1), np.repeat(references, DRAWS)
+    drawn = decider.decide(*cells, KeyedNoise(b"sums"))
     return partial(laws.within, decider, column, references, away), drawn
 
 
@@ -62,7 +57,7 @@ def beside(
 @pytest.mark.parametrize("away", [0, 150, 900])
 def test_sums_have_their_laws(name, epsilon, away):
     """Draws of the library's deciders of sums agree with the probabilities that are computed."""
-    law, drawn = beside(sums(sums(0).answer + away), name, epsilon, 800, away)
+    law, drawn = beside(sums(away), name, epsilon, 800, away)
     assert off(law(), drawn) < FIVE_ERRORS
 
 
@@ -72,7 +67,7 @@ def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch):
     def apart(bound, over, above, masses):
         return float(bound @ ((over @ masses) * (1 - above @ masses)))
 
-    law, drawn = beside(sums(sums(0).answer - 1_250), "svt", Fraction(1, 4), 100, 0)
+    law, drawn = beside(sums(-1_250), "svt", Fraction(1, 4), 100, 0)
     assert off(law(), drawn) < FIVE_ERRORS
     monkeypatch.setattr(laws, "_passed", apart)
     assert off(law(), drawn) > FIVE_ERRORS
@@ -84,17 +79,15 @@ def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch):
 def test_hist_is_its_enumeration(share, rows):
     """The law of hist is the sum over its three noises, one by one; a wrong end is told apart."""
     decider = planned("hist", Quantile(share, range(20)), Fraction(6), 2)
-    total, low, high = rows
-    noise, masses = np.arange(-9, 10), np.tanh(1.5) * np.exp(-3.0 * np.abs(np.arange(-9, 10)))
+    (total, low, high), z = rows, np.arange(-9, 10)
+    masses = np.tanh(1.5) * np.exp(-3.0 * np.abs(z))
     a, b = share.numerator, share.denominator
+    totals = total + z[:, np.newaxis]
 
-    def enumerated(high_end):
-        chance = 0.0
-        for z, mass in zip(noise, masses, strict=True):
-            below = masses[b * (low + noise) < a * (total + z)].sum()
-            above = masses[b * (high + noise) <= (b - a) * (total + z) + high_end].sum()
-            chance += float(mass * below * above)
-        return chance
+    def enumerated(end):
+        below = (b * (low + z) < a * totals) @ masses
+        above = (b * (high + z) <= (b - a) * totals + end) @ masses
+        return masses @ (below * above)
 
     found = laws.within(decider, np.array([rows]).T, np.array([10]), 0)
     assert found == pytest.approx(enumerated(0), abs=1e-9)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -35,48 +34,37 @@ from operators.noise.source import KeyedNoise
 from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
 from tests.support.papers import SLICE, every_folder
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 SMALL = scores_of([14, 12, 11, 9, 9, 6, 3, 0], 3, None, 10)
 RUNS = 2_500
 FAR = 5.0  # standard errors
 
 
-def drawn_twin(method: Method, cap: int, seed: int = 1) -> NDArray[np.float64]:
+def drawn_twin(method, cap):
     """Return how often each item of the small data set rings, by drawing first rings."""
-    rng = np.random.default_rng(seed)
-    rang = np.zeros(SMALL.items)
+    rng, rang = np.random.default_rng(1), np.zeros(SMALL.items)
     for first in firsts(SMALL, method, RUNS, rng):
         found = selected(first, SMALL.alarms, rng)
         rang[found[first[found] <= cap]] += 1
     return rang / RUNS
 
 
-def asked_library(cap: int, *, laplace: bool) -> tuple[NDArray[np.float64], Method]:
+def asked_library(cap, *, laplace):
     """Return how often each item rings by asking the library, and the same as a method."""
-    noise = KeyedNoise(b"svt twin")
-    plan = plan_of(SMALL, 2.0, questions=cap)
+    noise, plan = KeyedNoise(b"svt twin"), plan_of(SMALL, 2.0, questions=cap)
     steps = SMALL.scores - SMALL.threshold
     draw = partial(noise.discrete_laplace, plan.query_rate) if laplace else None
-    rang = np.zeros(SMALL.items)
-    for _ in range(RUNS):
-        rang += ask(plan, open_run(plan, noise), steps, noise, draw=draw).fired
-    method = Method(
-        "lap" if laplace else "exp",
-        1 / float(plan.query_rate),
-        "lap",
-        1 / float(plan.threshold_rate),
-        plan.correction,
-    )
-    return rang / RUNS, method
+    asked = (ask(plan, open_run(plan, noise), steps, noise, draw=draw) for _ in range(RUNS))
+    rang = sum(each.fired.astype(float) for each in asked)
+    scales = 1 / float(plan.query_rate), 1 / float(plan.threshold_rate)
+    name = "lap" if laplace else "exp"
+    return rang / RUNS, Method(name, scales[0], "lap", scales[1], plan.correction)
 
 
-def apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def apart(one, other):
     """Return the largest difference of two vectors of frequencies, in standard errors."""
     pooled = (one + other) / 2
     errors = np.sqrt(2 * np.maximum(pooled * (1 - pooled), 1 / RUNS) / RUNS)
-    return float(np.max(np.abs(one - other) / errors))
+    return np.max(np.abs(one - other) / errors)
 
 
 @pytest.mark.parametrize(("cap", "laplace"), [(1, False), (5, False), (5, True)])
@@ -111,15 +99,11 @@ def test_runs_end_with_the_last_positive():
 )
 def test_scores_are_those_of_the_definitions(scores, correction, score):
     """NCR weighs the top item most, and what lies below the threshold is worth nothing."""
-    quiet = Method("exp", 1e-3, "lap", 1e-3, correction=correction)
-    found = run(scores, quiet, 5, np.random.default_rng(4))
+    quiet, rng = Method("exp", 1e-3, "lap", 1e-3, correction=correction), np.random.default_rng(4)
+    found = run(scores, quiet, 5, rng)
     assert found.shape == (5, len(CAPS))
     assert found == pytest.approx(score)
-
-
-def test_without_noise_nothing_better_is_possible():
-    """The best that any correction reaches."""
-    assert (best_possible(SMALL, 1e-9, 5, np.random.default_rng(3)) == 1).all()
+    assert (best_possible(SMALL, 1e-9, 5, rng) == 1).all()
 
 
 def test_more_traversals_find_no_less():
@@ -129,46 +113,41 @@ def test_more_traversals_find_no_less():
         assert (np.diff(run(SMALL, method, 50, rng), axis=1) >= 0).all()
 
 
-@pytest.mark.parametrize("law", ["exp", "lap", "gum", "gau"])
 @pytest.mark.parametrize("scale", [0.4, 3.0, 250.0])
-def test_tails_are_those_of_the_laws(law, scale):
-    """P[v >= x] is the sum or the integral of the law."""
+def test_tails_are_those_of_the_laws(scale):
+    """P[v >= x] is scipy's of a continuous law, and the sum of the masses of one on integers."""
     at = np.array([-900.0, -3.0, -1.0, 0.0, 1.0, 2.0, 40.0])
-    if law in {"gum", "gau"}:
-        made = stats.gumbel_r if law == "gum" else stats.norm
-        near = np.maximum(at, -100 * scale)  # scipy overflows farther out
+    near = np.maximum(at, -100 * scale)  # scipy overflows farther out
+    for law, made in (("gum", stats.gumbel_r), ("gau", stats.norm)):
         assert tail(law, scale, at) == pytest.approx(made.sf(near, scale=scale), abs=1e-12)
-        return
-    grid = np.arange(0 if law == "exp" else -20_000, 20_001)
-    weights = np.exp(-np.abs(grid) / scale)
-    expected = [weights[grid >= each].sum() / weights.sum() for each in at]
-    assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    for law, lowest in (("exp", 0), ("lap", -20_000)):
+        grid = np.arange(lowest, 20_001)
+        weights = np.exp(-np.abs(grid) / scale)
+        expected = [weights[grid >= each].sum() / weights.sum() for each in at]
+        assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_methods_differ_as_table_3_says():
+@pytest.mark.parametrize("scores", load(None).values(), ids=load(None))
+def test_methods_differ_as_table_3_says(scores):
     """Noises and corrections are the table's, ours the library's plan, in every data set."""
-    for scores in load(None).values():
-        made = methods(scores, 1.0)
-        assert tuple(made) == NAMES
-        plan = plan_of(scores, 1.0)
-        assert plan.epsilon_units <= 10**12
-        best = made[BEST]
-        assert best.query_scale == pytest.approx(made["SVT-Exp, none"].query_scale, rel=1e-6)
-        assert best.threshold_scale == pytest.approx(made["SVT-Exp, none"].threshold_scale, 1e-6)
-        exact = svt_correction(
-            Exponential(best.query_scale), Laplace(best.threshold_scale), scores.negatives
-        )
-        assert best.correction == pytest.approx(exact, abs=2)
-        assert made["SVT-Lap"].correction == made["SVT-Gau"].correction == 0
-        assert {made["SVT-Gum"].query, made["SVT-Gau"].threshold} == {"gum", "gau"}
-        assert made["SVT-Gau"].query_scale > made["SVT-Gau, RDP"].query_scale
-        renyi = made[f"{BEST}, RDP"]
-        right = svt_correction(
-            Exponential(renyi.query_scale), Laplace(renyi.threshold_scale), scores.negatives
-        )
-        assert renyi.correction == round(right)
-        spent = (1 - 1 / renyi.threshold_scale, scores.delta, scores.alarms)
-        assert rdp_share(*spent) == pytest.approx(1 / renyi.query_scale)
+
+    def right(method):
+        noises = Exponential(method.query_scale), Laplace(method.threshold_scale)
+        return svt_correction(*noises, scores.negatives)
+
+    made = methods(scores, 1.0)
+    assert tuple(made) == NAMES
+    assert plan_of(scores, 1.0).epsilon_units <= 10**12
+    best, plain, renyi = (made[name] for name in (BEST, "SVT-Exp, none", f"{BEST}, RDP"))
+    assert best.query_scale == pytest.approx(plain.query_scale, rel=1e-6)
+    assert best.threshold_scale == pytest.approx(plain.threshold_scale, rel=1e-6)
+    assert best.correction == pytest.approx(right(best), abs=2)
+    assert renyi.correction == round(right(renyi))
+    assert made["SVT-Lap"].correction == made["SVT-Gau"].correction == 0
+    assert {made["SVT-Gum"].query, made["SVT-Gau"].threshold} == {"gum", "gau"}
+    assert made["SVT-Gau"].query_scale > made["SVT-Gau, RDP"].query_scale
+    spent = (1 - 1 / renyi.threshold_scale, scores.delta, scores.alarms)
+    assert rdp_share(*spent) == pytest.approx(1 / renyi.query_scale)
 
 
 def test_renyi_accounting_gives_back_its_epsilon():
@@ -199,15 +178,12 @@ def test_table_5_is_inverted():
 
 def test_duels_are_won_beyond_sampling_error():
     """A case is won or lost by more than two standard errors; a tie is neither."""
-    won, lost, tied = (Duel("zipf", 1.0, "SVT-Lap", ours, 0.5, 0.04) for ours in (0.6, 0.4, 0.5))
-    assert (won.ahead, won.behind) == (True, False)
-    assert (lost.ahead, lost.behind) == (False, True)
-    assert (tied.ahead, tied.behind) == (False, False)
-    rng = np.random.default_rng(6)
-    found = svt.measured({"small": SMALL}, 40, rng, epsilons=(0.5,))
+    for ours, said in ((0.6, (True, False)), (0.4, (False, True)), (0.5, (False, False))):
+        duel = Duel("zipf", 1.0, "SVT-Lap", ours, 0.5, 0.04)
+        assert (duel.ahead, duel.behind) == said
+    found = svt.measured({"small": SMALL}, 40, np.random.default_rng(6), epsilons=(0.5,))
     (mean,) = duels(found, ("SVT-Lap",), 100)
-    at = CAPS.index(100)
-    every = found["small", 0.5]
+    at, every = CAPS.index(100), found["small", 0.5]
     assert mean.ours == pytest.approx(every[BEST][:, at].mean())
     assert mean.theirs == pytest.approx(every["SVT-Lap"][:, at].mean())
 
@@ -229,17 +205,6 @@ def test_thresholds_lie_in_the_middle():
     assert scores_of([9, 7, 7, 1], 2, 10).threshold == 7
     assert scores_of([9, 8, 1], 1, 10).threshold == 9
     assert scores_of([3, 1], 1, 8).delta == 1 / 8
-
-
-def test_supports_are_counted(tmp_path):
-    """An item of a basket counts once, however often it is in it."""
-    pa = pytest.importorskip("pyarrow")
-    lines = [" ".join(map(str, range(each))) + " 0" for each in range(1, 61)]
-    with pa.output_stream(str(tmp_path / "T10I4D100K.dat.zst"), compression="zstd") as stream:
-        stream.write("\n".join(lines).encode())
-    baskets = load(tmp_path)["baskets"]
-    assert baskets.scores.tolist() == list(range(60, 0, -1))
-    assert (baskets.records, baskets.threshold) == (60, 11)
 
 
 def test_the_report_is_written(tmp_path, monkeypatch):

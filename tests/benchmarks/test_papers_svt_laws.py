@@ -28,7 +28,7 @@ PAIRS = {
 }
 
 
-def added_up(pair: Pair, r: float, negatives: int, tolerance: float) -> float:
+def added_up(pair, r, negatives, tolerance):
     """Return the success of a run by a sum over a fine lattice of the threshold's noise."""
     edges = np.linspace(-pair.threshold.reach, pair.threshold.reach, 400_001)
     masses = -np.diff(pair.threshold.survival(edges))

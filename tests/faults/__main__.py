@@ -34,10 +34,10 @@ def main(
     raise SystemExit(_many(seeds, hunted, write=write))
 
 
-def _replayed(seed: int, mutant: str | None, windows: int) -> int:
+def _replayed(seed, mutant, windows):
     remember_the_schema()
 
-    def say(time_ms: int, who: str, what: str) -> None:
+    def say(time_ms, who, what):
         click.echo(f"{(time_ms - EPOCH_MS) / 1000:9.3f}  {who:<16} {what}")
 
     with nullcontext() if mutant is None else mutated(mutant):
@@ -48,7 +48,7 @@ def _replayed(seed: int, mutant: str | None, windows: int) -> int:
     return int(bool(outcome.violations))
 
 
-def _many(seeds: int, hunted: int, *, write: bool) -> int:
+def _many(seeds, hunted, *, write):
     found = {}
     for name, outcome in hunt(hunted) if hunted else ():
         found[name] = outcome

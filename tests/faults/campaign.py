@@ -49,7 +49,7 @@ def first_violation(
         return next((one for one in outcomes if one.violations), None)
 
 
-def _processes() -> ProcessPoolExecutor:
+def _processes():
     cores: SimpleQueue[int] = SimpleQueue()
     allowed = sorted(os.sched_getaffinity(0))
     for core in allowed:
@@ -57,7 +57,7 @@ def _processes() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(len(allowed), initializer=_begin, initargs=(cores,))
 
 
-def _begin(cores: SimpleQueue[int]) -> None:
+def _begin(cores):
     """Make ready for many seeds, on a core of its own: one thread at a time has work."""
     os.sched_setaffinity(0, {cores.get()})
     remember_the_schema()

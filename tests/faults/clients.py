@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
 
 from stream.events.records import Record, Records
 from tests.faults.schedule import PROCESS, Killed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from tests.faults.log import Broker, Entry
 
 _SESSION_S: Final = 6.0
 _LOST_S: Final = 10.0
@@ -31,12 +25,17 @@ class _Client:
         broker: of the world.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker) -> None:
         self.broker = broker
         self.schedule = broker.schedule
         self.process = PROCESS.get()
 
-    async def start(self) -> None:
+    @property
+    def weather(self):
+        """What may go wrong now."""
+        return self.schedule.weather
+
+    async def start(self):
         """Connect.
 
         Raises:
@@ -44,26 +43,26 @@ class _Client:
         """
         await self.broker.request("start")
 
-    async def stop(self) -> None:
+    async def stop(self):
         """Let go; the dead need not."""
 
 
 class Producer(_Client):
     """An idempotent producer: its records arrive in the order in which they were sent, once."""
 
-    def __init__(self, broker: Broker, **_options: Any) -> None:
+    def __init__(self, broker, **_options) -> None:
         super().__init__(broker)
         self._busy_s = 0.0
 
     async def send(
         self,
-        topic: str,
-        value: bytes | None,
+        topic,
+        value,
         *,
-        key: bytes | None = None,
-        partition: int = 0,
-        timestamp_ms: int = 0,
-    ) -> asyncio.Future[Any]:
+        key=None,
+        partition=0,
+        timestamp_ms=0,
+    ):
         """Send a record; what is returned can be waited for.
 
         Raises:
@@ -76,17 +75,16 @@ class Producer(_Client):
         done = self.schedule.loop.create_future()
         now_s = self.schedule.loop.time()
         self._busy_s = max(self._busy_s, now_s) + self.schedule.delay_s()
-        flies = self.schedule.random.random() < self.broker.weather.flying
+        flies = self.schedule.random.random() < self.weather.flying
 
-        def arrive() -> None:
-            if self._is_dead() and not flies:
-                return
-            self._arrive(place, value, key, timestamp_ms, done)
+        def arrive():
+            if flies or not self.process.dead:
+                self._arrive(place, value, key, timestamp_ms, done)
 
         self.schedule.loop.call_at(self._busy_s, arrive)
         return done
 
-    async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> Any:
+    async def send_and_wait(self, topic, value, **options):
         """Send a record and wait until the brokers have it.
 
         Raises:
@@ -95,32 +93,21 @@ class Producer(_Client):
         """
         return await (await self.send(topic, value, **options))
 
-    def _is_dead(self) -> bool:
-        return self.process is not None and self.process.dead
-
-    def _arrive(
-        self,
-        place: TopicPartition,
-        value: bytes | None,
-        key: bytes | None,
-        timestamp_ms: int,
-        done: asyncio.Future[Any],
-    ) -> None:
-        weather, draw = self.broker.weather, self.broker.lost_its_answer
-        lost = weather.away or draw(weather.lost, "record lost")
+    def _arrive(self, place, value, key, timestamp_ms, done):
+        happens, after_s = self.schedule.happens, _LOST_S
         entry = None
-        if not lost:
+        if not (self.weather.away or happens(self.weather.lost, "record lost")):
             entry = self.broker.append(
                 place, value, key=key, timestamp_ms=timestamp_ms, sender=self.process
             )
-        after_s = _LOST_S if lost else self.schedule.delay_s()
-        if entry is not None and draw(weather.unanswered, "acknowledgement lost"):
-            entry, after_s = None, _LOST_S
+            after_s = self.schedule.delay_s()
+            if happens(self.weather.unanswered, "acknowledgement lost"):
+                entry, after_s = None, _LOST_S
 
-        def answer() -> None:
+        def answer():
             if done.cancelled():
                 return
-            if self._is_dead():
+            if self.process.dead:
                 done.set_exception(Killed())
             elif entry is None:
                 done.set_exception(KafkaTimeoutError())
@@ -143,54 +130,50 @@ class Consumer(_Client):
 
     def __init__(
         self,
-        broker: Broker,
-        groups: Groups,
+        broker,
+        groups,
         *,
-        group_id: str | None = None,
-        isolation_level: str = "read_uncommitted",
-        value_deserializer: object = None,
-        **_options: Any,
+        group_id=None,
+        isolation_level="read_uncommitted",
+        value_deserializer=None,
+        **_options,
     ) -> None:
         super().__init__(broker)
-        self._group = None if group_id is None else groups.of(group_id)
+        self._group = None if group_id is None else groups[group_id]
         self._committed = isolation_level == "read_committed"
         self._columns = value_deserializer is not None
         self._positions: dict[TopicPartition, int | None] = {}
         self._paused: set[TopicPartition] = set()
-        self._topics: list[str] = []
+        self.topics: list[str] = []
+        """What it subscribed to."""
         self._fetcher = SimpleNamespace(error_future=self.schedule.loop.create_future())
         self.listener: Any = None
 
-    async def start(self) -> None:
+    async def start(self):
         """Connect, and join the group."""
         await super().start()
         if self._group is not None:
             self._group.join(self)
 
-    async def stop(self) -> None:
+    async def stop(self):
         """Leave the group; the dead are missed when their session ends."""
-        if self._group is not None and not (self.process is not None and self.process.dead):
+        if self._group is not None and not self.process.dead:
             self._group.leave(self)
 
-    def subscribe(self, topics: list[str], *, listener: Any) -> None:
+    def subscribe(self, topics, *, listener):
         """Ask for a share of topics."""
-        self._topics, self.listener = topics, listener
+        self.topics, self.listener = topics, listener
 
-    @property
-    def topics(self) -> list[str]:
-        """What it subscribed to."""
-        return self._topics
-
-    def assign(self, places: Collection[TopicPartition]) -> None:
+    def assign(self, places):
         """Read places; nobody knows from where on, as yet."""
         self._positions = dict.fromkeys(places)
         self._paused.clear()
 
-    def assignment(self) -> set[TopicPartition]:
+    def assignment(self):
         """Return what it reads."""
         return set(self._positions)
 
-    def seek(self, place: TopicPartition, offset: int) -> None:
+    def seek(self, place, offset):
         """Read on from an offset.
 
         Raises:
@@ -199,11 +182,11 @@ class Consumer(_Client):
         self._assigned(place)
         self._positions[place] = offset
 
-    async def seek_to_beginning(self, place: TopicPartition) -> None:
+    async def seek_to_beginning(self, place):
         """Read on from the beginning."""
         self.seek(place, 0)
 
-    async def position(self, place: TopicPartition) -> int:
+    async def position(self, place):
         """Return the offset of the next record, once there is one.
 
         Raises:
@@ -217,7 +200,7 @@ class Consumer(_Client):
                 return position
             await asyncio.sleep(0.1)
 
-    def pause(self, place: TopicPartition) -> None:
+    def pause(self, place):
         """Fetch nothing of a place.
 
         Raises:
@@ -226,7 +209,7 @@ class Consumer(_Client):
         self._assigned(place)
         self._paused.add(place)
 
-    def resume(self, place: TopicPartition) -> None:
+    def resume(self, place):
         """Fetch of a place again.
 
         Raises:
@@ -235,23 +218,19 @@ class Consumer(_Client):
         self._assigned(place)
         self._paused.discard(place)
 
-    async def beginning_offsets(
-        self, places: Collection[TopicPartition]
-    ) -> dict[TopicPartition, int]:
+    async def beginning_offsets(self, places):
         """Return where places begin: nothing is ever deleted here but by compaction."""
         await self.broker.request("beginning_offsets")
         return dict.fromkeys(places, 0)
 
-    async def end_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    async def end_offsets(self, places):
         """Return where places end, as far as this consumer may read."""
         await self.broker.request("end_offsets")
         found = {place: self._until(place) for place in places}
         await self.schedule.network("end_offsets")
         return found
 
-    async def offsets_for_times(
-        self, times: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, Any]:
+    async def offsets_for_times(self, times):
         """Return the first record of each place that is not older than an instant."""
         await self.broker.request("offsets_for_times")
         return {
@@ -259,21 +238,18 @@ class Consumer(_Client):
             for place, time_ms in times.items()
         }
 
-    async def getmany(
-        self, *places: TopicPartition, timeout_ms: int, max_records: int | None = None
-    ) -> dict[TopicPartition, list[Any]]:
+    async def getmany(self, *places, timeout_ms, **_options):
         """Return what comes next of some places, or nothing after a while.
 
         Raises:
             NoOffsetForPartitionError: nobody sought where to read one of them.
         """
-        del max_records
         self.schedule.point("getmany")
         wanted = [place for place in places or self._positions if place in self._positions]
         if self._columns and any(self._positions[place] is None for place in wanted):
             await self.schedule.network("getmany")
             raise NoOffsetForPartitionError
-        found = {} if self.broker.weather.away else self._fetched(wanted)
+        found = {} if self.weather.away else self._fetched(wanted)
         if found:
             await self.schedule.network("getmany")
         else:
@@ -281,7 +257,7 @@ class Consumer(_Client):
         self.schedule.point("fetched")
         return found
 
-    def _fetched(self, wanted: list[TopicPartition]) -> dict[TopicPartition, list[Any]]:
+    def _fetched(self, wanted):
         most = self.schedule.random.randrange(1, _MOST_RECORDS)
         found: dict[TopicPartition, list[Any]] = {}
         for place in wanted:
@@ -292,7 +268,7 @@ class Consumer(_Client):
             batch = []
             for entry in self.broker.log(place).reading(position, until):
                 position = entry.offset + 1
-                if entry.readable or not self._committed:
+                if entry.transaction.committed or not self._committed:
                     batch.append(entry)
                 if len(batch) == most:
                     break
@@ -303,48 +279,47 @@ class Consumer(_Client):
                 found[place] = [_columns(batch)] if self._columns else batch
         return found
 
-    def _until(self, place: TopicPartition) -> int:
+    def _until(self, place):
         log = self.broker.log(place)
         return log.stable() if self._committed else log.end
 
-    def _assigned(self, place: TopicPartition) -> None:
+    def _assigned(self, place):
         if place not in self._positions:
             raise IllegalStateError(place)
 
 
-def _columns(entries: list[Entry]) -> Records:
+def _columns(entries):
     return Records.of(
         [Record(e.offset, e.timestamp, log_append=True, value=e.value) for e in entries]
     )
 
 
-class _Group:
+class Group:
     """A consumer group: members learn late of what others read meanwhile."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker) -> None:
         self._broker = broker
         self._members: list[Consumer] = []
         self._generation = 0
 
-    def join(self, member: Consumer) -> None:
+    def join(self, member):
         """Take in a member; a dead one is missed when its session ends."""
         self._members.append(member)
-        if member.process is not None:
-            loop = self._broker.schedule.loop
-            member.process.buried.append(lambda: loop.call_later(_SESSION_S, self.leave, member))
+        call_later = self._broker.schedule.loop.call_later
+        member.process.buried.append(lambda: call_later(_SESSION_S, self.leave, member))
         self.rebalance()
 
-    def leave(self, member: Consumer) -> None:
+    def leave(self, member):
         """Let a member go."""
         if member in self._members:
             self._members.remove(member)
             self.rebalance()
 
-    def rebalance(self) -> None:
+    def rebalance(self):
         """Deal the partitions out anew; each member is told in its own time."""
         schedule = self._broker.schedule
         self._generation += 1
-        self._broker.happened["rebalance"] += 1
+        schedule.happened["rebalance"] += 1
         members = list(self._members)
         schedule.random.shuffle(members)
         shares: dict[Consumer, list[TopicPartition]] = {member: [] for member in members}
@@ -357,31 +332,11 @@ class _Group:
             late_s = schedule.random.choice((0.05, 0.5, 3.0)) * schedule.random.random()
             schedule.loop.call_later(late_s, self._tell, self._generation, member, share)
 
-    def _tell(self, generation: int, member: Consumer, share: list[TopicPartition]) -> None:
+    def _tell(self, generation, member, share):
         """Make an assignment live; its callbacks come a little later, as in aiokafka."""
-        if generation != self._generation or (member.process and member.process.dead):
+        if generation != self._generation or member.process.dead:
             return
         member.listener.on_partitions_revoked(member.assignment())
         member.assign(share)
         schedule = self._broker.schedule
         schedule.loop.call_later(schedule.delay_s(), member.listener.on_partitions_assigned, share)
-
-
-class Groups:
-    """All groups, by their names.
-
-    Args:
-        broker: of the world.
-    """
-
-    def __init__(self, broker: Broker) -> None:
-        self._groups: defaultdict[str, _Group] = defaultdict(lambda: _Group(broker))
-
-    def of(self, name: str) -> _Group:
-        """Return a group."""
-        return self._groups[name]
-
-    def rebalance(self) -> None:
-        """Let every group deal out its partitions anew."""
-        for group in self._groups.values():
-            group.rebalance()

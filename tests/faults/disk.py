@@ -14,14 +14,13 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.parquet as pq
 from sqlalchemy import exc
 
-from tests.faults.schedule import PROCESS
+from tests.faults.schedule import PROCESS, WORLD
 from tests.faults.story import Story
 
 if TYPE_CHECKING:
@@ -32,24 +31,6 @@ if TYPE_CHECKING:
 
 _SIDES: Final = ("-wal", "-shm")
 _HEADS: Final = ".heads"
-
-
-@dataclass(slots=True)
-class StorageWeather:
-    """What may go wrong with the store now, as probabilities.
-
-    Args:
-        away: of a transaction, that it cannot begin.
-        cut: of a commit, that the connection is cut before it.
-        unanswered: of a commit, that the connection is cut after it.
-        unlocked: of a lock that another holds, that it is handed out all the same, as where a
-            server drops a session.
-    """
-
-    away: float = 0.0
-    cut: float = 0.0
-    unanswered: float = 0.0
-    unlocked: float = 0.0
 
 
 class Disk:
@@ -76,13 +57,13 @@ class Disk:
         return self.file.exists()
 
     @property
-    def _durable(self) -> Path:
+    def _durable(self):
         return self.folder / "durable"
 
-    def read(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def read(self, statement: str) -> list[tuple[Any, ...]]:
         """Read what is committed, beside all of Tocsin."""
         with closing(sqlite3.connect(self.file)) as connection:
-            return connection.execute(statement, values).fetchall()
+            return connection.execute(statement).fetchall()
 
     def story(self) -> Story:
         """Return what the log says, here and in archives."""
@@ -91,7 +72,7 @@ class Disk:
             rows = [*self._archived(rows), *rows]
         return Story.of(rows)
 
-    def _archived(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def _archived(self, rows):
         """Return the entries that moved to an archive, of those before the first that is here."""
         first = rows[0][0]
         moves = (json.loads(payload) for _, kind, payload in rows if kind == "archived")
@@ -101,10 +82,9 @@ class Disk:
 
     def waiting(self, until_ms: int) -> int:
         """Return how many decisions of windows that end by an instant have not left."""
-        beside = "published/"  # as the names of what counts them begin
-        counted = "SELECT name, at_ms FROM tocsin_counters WHERE name LIKE ?"
-        left = {name.removeprefix(beside): at for name, at in self.read(counted, f"{beside}%")}
-        return self.story().waiting(until_ms, left)
+        counted = "SELECT at_ms FROM tocsin_counters WHERE name LIKE 'published/%'"
+        left_ms = max((at_ms for (at_ms,) in self.read(counted)), default=-1)
+        return self.story().waiting(until_ms, left_ms)
 
     def copy(self, name: str) -> Path:
         """Copy the database as it is committed, and return where the copy lies."""
@@ -178,11 +158,9 @@ class Storage:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.weather = StorageWeather()
         self.disks: list[Disk] = []
-        self.happened: dict[str, int] = {}
         self._hasty: dict[int, str] = {}
-        self._locks: dict[tuple[int, int], tuple[int, Process | None]] = {}
+        self._locks: dict[tuple[int, int], tuple[int, Process]] = {}
 
     def disk_of(self, path: str) -> Disk | None:
         """Return the disk that a file lies on."""
@@ -203,7 +181,7 @@ class Storage:
             OperationalError: the database cannot be reached.
         """
         self.schedule.pause("transaction")
-        if self._happens(self.weather.away, "transaction refused"):
+        if self._happens("unreachable", "transaction refused"):
             away = sqlite3.OperationalError("connection to server failed")
             raise exc.OperationalError(None, None, away)
 
@@ -223,12 +201,13 @@ class Storage:
         disk = self.disk_of(self._hasty.get(id(connection.dbapi_connection), ""))
         if disk is not None:
             disk.before_commit_without_sync()
-        if self._happens(self.weather.cut, "cut before commit"):
-            raise sqlite3.OperationalError("server closed the connection unexpectedly")
+        closed = sqlite3.OperationalError("server closed the connection unexpectedly")
+        if self._happens("cut", "cut before commit"):
+            raise closed
         do_commit(connection)
         self.schedule.point("after commit")
-        if self._happens(self.weather.unanswered, "cut after commit"):
-            raise sqlite3.OperationalError("server closed the connection unexpectedly")
+        if self._happens("unsure", "cut after commit"):
+            raise closed
 
     # --- files
 
@@ -249,12 +228,9 @@ class Storage:
         """
         found = os.fstat(descriptor)
         place = (found.st_dev, found.st_ino)
-        while place in self._locks:
-            _, holder = self._locks[place]
-            if holder is not None and holder.dead:
-                break
+        while place in self._locks and not self._locks[place][1].dead:
             if how & fcntl.LOCK_NB:
-                if self._happens(self.weather.unlocked, "lock handed out twice"):
+                if self._happens("unlocked", "lock handed out twice"):
                     return
                 raise BlockingIOError
             self.schedule.pause("lock")
@@ -265,10 +241,8 @@ class Storage:
         self._locks = {place: held for place, held in self._locks.items() if held[0] != descriptor}
         os.close(descriptor)
 
-    def _happens(self, chance: float, kind: str) -> bool:
-        happens = (
-            chance > 0 and PROCESS.get() is not None and self.schedule.random.random() < chance
-        )
-        if happens:
-            self.happened[kind] = self.happened.get(kind, 0) + 1
-        return happens
+    def _happens(self, fault, kind):
+        """Draw whether a fault happens to a process."""
+        schedule = self.schedule
+        chance = getattr(schedule.weather, fault)
+        return PROCESS.get() is not WORLD and schedule.happens(chance, kind)

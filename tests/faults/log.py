@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -20,14 +19,15 @@ from aiokafka.errors import (
 )
 
 from stream.kafka.topics import TopicFacts, plan
+from tests.faults.recount import PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from stream.model.alarms import Alarms
     from tests.faults.schedule import Process, Schedule
 
-_REQUEST_S: Final = 10.0
+_REQUEST_S: Final = 10
 
 
 class _Place(TopicPartition):  # type: ignore[misc]  # aiokafka ships no stubs
@@ -37,30 +37,15 @@ class _Place(TopicPartition):  # type: ignore[misc]  # aiokafka ships no stubs
         return hash((crc32(self.topic.encode()), self.partition))
 
 
-@dataclass(slots=True)
-class Weather:
-    """What may go wrong with the brokers now: probabilities, and whether nobody reaches them.
-
-    Args:
-        away: no request is answered.
-        lost: of a record, that it is not appended and its sender is told so.
-        unanswered: of a record, that it is appended and its sender is told that it was not.
-        refused: of another request, that it fails.
-        flying: of a record whose sender dies, that it arrives all the same.
-    """
-
-    away: bool = False
-    lost: float = 0.0
-    unanswered: float = 0.0
-    refused: float = 0.0
-    flying: float = 0.5
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Transaction:
     """Open until it ends; ``None`` for what is still open."""
 
     committed: bool | None = None
+
+
+_NONE: Final = Transaction(committed=True)
+"""That of a record which was sent in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +62,7 @@ class Entry:
     value: bytes | None
     order: int
     sender: Process | None = None
-    transaction: Transaction | None = None
-
-    @property
-    def readable(self) -> bool:
-        """Whether it was committed, or never was part of a transaction."""
-        return self.transaction is None or bool(self.transaction.committed)
+    transaction: Transaction = _NONE
 
 
 @dataclass(slots=True)
@@ -91,14 +71,12 @@ class _Partition:
     end: int = 0
     leader_ahead_ms: int = 0
 
-    def stable(self) -> int:
+    def stable(self):
         """Return the offset up to which no transaction is open."""
-        for entry in self.entries:
-            if entry.transaction is not None and entry.transaction.committed is None:
-                return entry.offset
-        return self.end
+        opened = (e.offset for e in self.entries if e.transaction.committed is None)
+        return next(opened, self.end)
 
-    def reading(self, position: int, until: int) -> Iterator[Entry]:
+    def reading(self, position, until):
         """Yield the entries of ``[position, until)``."""
         for entry in self.entries[bisect_left(self.entries, position, key=lambda e: e.offset) :]:
             if entry.offset >= until:
@@ -112,20 +90,18 @@ class Broker:
     Args:
         schedule: of the world.
         alarms: which topics there are.
-        partitions: of the feed.
     """
 
-    def __init__(self, schedule: Schedule, alarms: Alarms, *, partitions: int) -> None:
+    def __init__(self, schedule: Schedule, alarms: Alarms) -> None:
         self.schedule = schedule
-        self.weather = Weather()
-        self.happened: defaultdict[str, int] = defaultdict(int)
         self.on_send: list[Callable[[str, bytes], None]] = []
         self.on_append: list[Callable[[str, Entry], None]] = []
         self.facts: dict[str, TopicFacts] = {}
         self._logs: dict[tuple[str, int], _Partition] = {}
         self._dated: set[str] = set()
-        self._order = 0
-        for topic in plan(alarms, partitions=partitions):
+        self.order = 0
+        """How many records were appended to all topics."""
+        for topic in plan(alarms, partitions=PARTITIONS):
             name = topic.name
             self.facts[name] = TopicFacts(name, "c", f"id-{name}", topic.partitions, topic.config)
             if topic.config.get("message.timestamp.type") == "LogAppendTime":
@@ -143,24 +119,19 @@ class Broker:
         key: bytes | None = None,
         timestamp_ms: int = 0,
         sender: Process | None = None,
-        transaction: Transaction | None = None,
+        transaction: Transaction = _NONE,
     ) -> Entry:
         """Append a record, dated by the leader's clock where the topic says so."""
         log = self.log(place)
         if place.topic in self._dated:
             timestamp_ms = self.schedule.now_ms() + log.leader_ahead_ms
-        self._order += 1
-        entry = Entry(log.end, timestamp_ms, key, value, self._order, sender, transaction)
+        self.order += 1
+        entry = Entry(log.end, timestamp_ms, key, value, self.order, sender, transaction)
         log.entries.append(entry)
         log.end += 1
         for told in self.on_append:
             told(place.topic, entry)
         return entry
-
-    @property
-    def order(self) -> int:
-        """How many records were appended to all topics."""
-        return self._order
 
     def entries(self, topic: str) -> list[tuple[int, Entry]]:
         """Return what can be read of a topic: ``(partition, entry)``, by partition and offset."""
@@ -169,7 +140,7 @@ class Broker:
             for (name, partition), log in self._logs.items()
             if name == topic
             for entry in log.entries
-            if entry.readable
+            if entry.transaction.committed
         ]
 
     def compact(self, topic: str) -> None:
@@ -193,25 +164,18 @@ class Broker:
         """Return a partition's log."""
         return self._logs[place.topic, place.partition]
 
-    def lost_its_answer(self, chance: float, kind: str) -> bool:
-        """Draw whether a fault happens, and count it."""
-        happens = chance > 0 and self.schedule.random.random() < chance
-        self.happened[kind] += happens
-        return happens
-
     async def request(self, name: str) -> None:
         """Ask the brokers something.
 
         Raises:
             KafkaConnectionError: they do not answer.
         """
-        await self.schedule.network(name)
-        waited_s = 0.0
-        while self.weather.away:
-            if waited_s >= _REQUEST_S:
-                raise KafkaConnectionError(name)
+        schedule = self.schedule
+        await schedule.network(name)
+        waited_s = 0
+        while schedule.weather.away and waited_s < _REQUEST_S:
             await asyncio.sleep(1.0)
-            waited_s += 1.0
-            self.schedule.point(name)
-        if self.lost_its_answer(self.weather.refused, "request refused"):
+            waited_s += 1
+            schedule.point(name)
+        if schedule.weather.away or schedule.happens(schedule.weather.refused, "request refused"):
             raise KafkaConnectionError(name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.partitioner.default import murmur2
+from tests.support.hostile import home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.faults.log import Entry
 
 ROOMS: Final = ("atrium", "library")
+PARTITIONS: Final = 2
 WINDOW_MS: Final = 10_000
 GRACE_MS: Final = 1_000
 ALLOWED_SKEW_MS: Final = 2_000
@@ -26,25 +27,19 @@ EVENTS: Final = 2
 """Events of a person that a room counts in a window; of rooms, one."""
 
 
-def home(person: str, partitions: int) -> int:
-    """Return the partition that a person's events belong to."""
-    return int((murmur2(person.encode()) & 0x7FFFFFFF) % partitions)
-
-
-def recount(log: Sequence[tuple[int, Entry]], start_ms: int, *, partitions: int) -> tuple[int, ...]:
+def recount(log: Sequence[tuple[int, Entry]], start_ms: int) -> tuple[int, ...]:
     """Return the events per room of the window from an instant on.
 
     Args:
         log: of the feed, what was committed: ``(partition, entry)`` by partition and offset.
         start_ms: of the window.
-        partitions: of the feed.
     """
     room_of: dict[str, str] = {}
     seen: defaultdict[str, set[str]] = defaultdict(set)
     end_ms = start_ms + WINDOW_MS
     for partition, entry in log:
         event = _event(entry.value)
-        if event is None or home(event["person"], partitions) != partition:
+        if event is None or home(event["person"], PARTITIONS) != partition:
             continue
         if not start_ms <= event["ts"] < end_ms:
             continue
@@ -60,7 +55,7 @@ def recount(log: Sequence[tuple[int, Entry]], start_ms: int, *, partitions: int)
     return tuple(counts.values())
 
 
-def _event(value: bytes | None) -> dict[str, Any] | None:
+def _event(value):
     try:
         event = json.loads(value or b"")
     except ValueError:
@@ -72,14 +67,16 @@ def _event(value: bytes | None) -> dict[str, Any] | None:
 class Topic:
     """What analysts may have read: the decisions and alarms that left, in the order they did."""
 
-    decisions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    alarms: defaultdict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
+    decisions: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """By start of the window."""
+    alarms: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The rooms, by start of the window."""
     repeated: int = 0
 
     def decided(self, value: bytes) -> Iterator[str]:
         """Take a record of the decisions topic; yield what contradicts what left before."""
         record = json.loads(value)
-        key = _key(record)
+        key = _start_ms(record)
         before = self.decisions.setdefault(key, record)
         self.repeated += before is not record
         if before != record:
@@ -88,7 +85,7 @@ class Topic:
     def alarmed(self, value: bytes) -> Iterator[str]:
         """Take a record of the alarms topic; yield what contradicts what left before."""
         alarm = json.loads(value)
-        key = _key(alarm)
+        key = _start_ms(alarm)
         self.alarms[key].add(alarm["group"]["room"])
         decision = self.decisions.get(key)
         if decision is None:
@@ -101,11 +98,10 @@ class Topic:
         return sum(one["epsilon_units"] * one["cells_per_unit"] for one in self.decisions.values())
 
 
-def _key(record: dict[str, Any]) -> tuple[str, int]:
-    start = datetime.fromisoformat(record["window_start"])
-    return record["alarm"], round(start.timestamp() * 1000)
+def _start_ms(record):
+    return round(datetime.fromisoformat(record["window_start"]).timestamp() * 1000)
 
 
-def _short(record: dict[str, Any]) -> str:
+def _short(record):
     names = ("outcome", "reason", "alarms", "epsilon_units", "ledger", "sequence")
     return ", ".join(f"{name}={record[name]}" for name in names)

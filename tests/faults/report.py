@@ -11,7 +11,7 @@ from tests.faults.mutants import MUTANTS
 from tests.faults.scene import WINDOWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tests.faults.world import Outcome
 
@@ -30,9 +30,7 @@ def report(outcomes: Sequence[Outcome], found: Mapping[str, Outcome | None], hun
     return "\n".join([*_lines(outcomes, found, hunted), ""])
 
 
-def _lines(
-    outcomes: Sequence[Outcome], found: Mapping[str, Outcome | None], hunted: int
-) -> Iterator[str]:
+def _lines(outcomes, found, hunted):
     violated = [one for one in outcomes if one.violations]
     happened, windows = Counter[str](), Counter[str]()
     for one in outcomes:
@@ -64,7 +62,7 @@ def _lines(
         yield f"| {name} | {seed} | {_cell(told)} |"
 
 
-def _table(what: str, counted: Mapping[str, int]) -> Iterator[str]:
+def _table(what, counted):
     yield f"| {what} | times |"
     yield "| --- | --: |"
     for name, times in sorted(counted.items(), key=lambda each: -each[1]):
@@ -72,5 +70,5 @@ def _table(what: str, counted: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def _cell(text: str) -> str:
+def _cell(text):
     return " ".join(_FOLDER.sub("", text).replace("|", "\\|").split())

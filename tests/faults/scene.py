@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,14 +13,14 @@ from aiokafka import TopicPartition
 
 from stream.config.loading import load
 from tests.faults.log import Transaction
-from tests.faults.recount import ROOMS, home
+from tests.faults.recount import PARTITIONS, ROOMS
+from tests.support.hostile import home
 
 if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from tests.faults.log import Broker
 
 TOPIC: Final = "badges"
-PARTITIONS: Final = 2
 _CONFIG: Final = """\
 timezone: UTC
 ledger: LEDGER
@@ -90,7 +89,6 @@ class Sensors:
         self._schedule = broker.schedule
         self._random = broker.schedule.random
         self._sent: list[tuple[int, bytes]] = []
-        self.happened: Counter[str] = Counter()
 
     async def send(self, until_ms: int) -> None:
         """Send events until an instant."""
@@ -101,7 +99,7 @@ class Sensors:
             for partition, value in self._events(number):
                 self._append(TopicPartition(TOPIC, partition), value)
 
-    def _events(self, number: int) -> list[tuple[int, bytes]]:
+    def _events(self, number):
         draw = self._random
         person = f"p{draw.randrange(7)}"
         away_ms = draw.choice((0, 0, 0, 0, -500, -1_500, -12_000, 1_500, 4_000))
@@ -123,16 +121,16 @@ class Sensors:
         self._sent.extend(found)
         return found
 
-    def _append(self, place: TopicPartition, value: bytes) -> None:
+    def _append(self, place, value):
         if not self._transactions or self._random.random() < 0.7:
             self._broker.append(place, value)
             return
         transaction = Transaction()
-        self.happened["transaction"] += 1
+        self._schedule.happened["transaction"] += 1
         self._broker.append(place, value, transaction=transaction)
         committed = self._random.random() < 0.6
 
-        def end() -> None:
+        def end():
             transaction.committed = committed
 
         self._schedule.loop.call_later(self._random.choice((0.1, 0.5, 3.0, 10.0)), end)

@@ -12,12 +12,13 @@ import asyncio
 import contextvars
 import random
 import threading
+from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Coroutine
 
 EPOCH_MS: Final = 1_700_000_000_000
 """What the world's clock shows at the start, in milliseconds since 1970: a multiple of 10 s."""
@@ -50,8 +51,42 @@ class Process:
     """Called once it is dead: what the world does for the dead, as expiring their sessions."""
 
 
-PROCESS: Final[ContextVar[Process | None]] = ContextVar("process", default=None)
-"""Who is running; ``None`` for the world itself."""
+WORLD: Final = Process("world")
+"""What is no process: sensors, faults, and the world's own view of files."""
+PROCESS: Final[ContextVar[Process]] = ContextVar("process", default=WORLD)
+"""Who is running."""
+
+
+@dataclass(slots=True)
+class Weather:
+    """What may go wrong now: probabilities, how slow all is, and whether nobody reaches Kafka.
+
+    Args:
+        slowest_s: the longest that anything takes.
+        away: no request to the brokers is answered.
+        lost: of a record, that it is not appended and its sender is told so.
+        unanswered: of a record, that it is appended and its sender is told that it was not.
+        refused: of another request, that it fails.
+        flying: of a record whose sender dies, that it arrives all the same.
+        lost_bells: of a worker's word to another.
+        unreachable: of a transaction, that it cannot begin.
+        cut: of a commit, that the connection is cut before it.
+        unsure: of a commit, that the connection is cut after it.
+        unlocked: of a lock that another holds, that it is handed out all the same, as where a
+            server drops a session.
+    """
+
+    slowest_s: float = 0.02
+    away: bool = False
+    lost: float = 0.0
+    unanswered: float = 0.0
+    refused: float = 0.0
+    flying: float = 0.5
+    lost_bells: float = 0.0
+    unreachable: float = 0.0
+    cut: float = 0.0
+    unsure: float = 0.0
+    unlocked: float = 0.0
 
 
 class _Wait:
@@ -61,52 +96,43 @@ class _Wait:
         self._strand = strand
         self._over = False
 
-    def end(self, *_: object) -> None:
+    def end(self, *_):
         """Let it go on, unless it did; called by the loop."""
         if not self._over:
             self._over = True
             self._strand.resume()
 
 
-class _Strand:
+class _Strand(threading.Thread):
     """A thread that runs while the loop's thread waits for it, and waits while that runs."""
 
     def __init__(self) -> None:
+        super().__init__(name="strand", daemon=True)
         self._go, self._back = threading.Lock(), threading.Lock()
         self._go.acquire()
         self._back.acquire()
-        self._call: Callable[[], None] = bool
-        threading.Thread(target=self._run, name="strand", daemon=True).start()
+        self.call: Callable[[], None] = bool
+        self.start()
 
-    def start(self, call: Callable[[], None]) -> None:
-        """Run a call up to where it first waits, or to its end; it never raises."""
-        self._call = call
-        self.resume()
-
-    def resume(self) -> None:
+    def resume(self):
         """Give it the floor until it hands it back."""
         self._go.release()
         self._back.acquire()
 
-    def hand_back(self) -> None:
+    def hand_back(self):
         """Let the loop's thread go on until ``resume``; called by the strand."""
         self._back.release()
         self._go.acquire()
 
-    def _run(self) -> None:
+    def run(self):
+        """Make one call after the other, each up to its end; none of them raises."""
         self._go.acquire()
         while True:
-            _HERE.strand = self
-            self._call()
+            self.call()
             _IDLE.append(self)
             self.hand_back()
 
 
-class _Here(threading.local):
-    strand: _Strand | None = None
-
-
-_HERE: Final = _Here()
 _IDLE: Final[list[_Strand]] = []
 
 
@@ -120,11 +146,11 @@ class _Loop(asyncio.BaseEventLoop):
         self._selector = self
         self._clock_resolution = 1e-9
 
-    def time(self) -> float:
+    def time(self):
         """Return seconds since the world began."""
         return self._now_s
 
-    def select(self, timeout: float | None) -> list[Any]:
+    def select(self, timeout):
         """Let time pass; called where nothing is to do before it has.
 
         Raises:
@@ -135,14 +161,14 @@ class _Loop(asyncio.BaseEventLoop):
         self._now_s += timeout
         return []
 
-    def run_in_executor(self, _executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, _executor, func, *args):
         """Run a function on a strand."""
         return self._schedule.in_thread(lambda: func(*args))
 
-    def _process_events(self, _events: Any) -> None:
+    def _process_events(self, _events):
         """There are no sockets."""
 
-    def _write_to_self(self) -> None:
+    def _write_to_self(self):
         """Nobody calls from a thread that the loop does not wait for."""
 
 
@@ -159,8 +185,9 @@ class Schedule:
         self.loop = _Loop(self)
         self.loop.set_exception_handler(lambda *_: None)  # the dead leave errors behind
         self.loop.set_task_factory(self._task)
-        self.slowest_s = 0.02
-        self.crashes = 0
+        self.weather = Weather()
+        self.happened = Counter[str]()
+        """Faults, by kind."""
         self._trace = trace
 
     # --- time
@@ -169,24 +196,24 @@ class Schedule:
         """Return the world's clock, in milliseconds since 1970."""
         return EPOCH_MS + round(self.loop.time() * 1000)
 
-    def monotonic_s(self) -> float:
-        """Return a clock that nobody sets, in seconds."""
-        return self.loop.time()
-
     def wall_ms(self) -> int:
         """Return the wall clock of the process that asks."""
-        process = PROCESS.get()
-        return self.now_ms() + (0 if process is None else process.ahead_ms)
+        return self.now_ms() + PROCESS.get().ahead_ms
 
     def delay_s(self) -> float:
         """Draw how long something takes: mostly little."""
-        return self.slowest_s * self.random.random() ** 3
+        return self.weather.slowest_s * self.random.random() ** 3
+
+    def happens(self, chance: float, kind: str) -> bool:
+        """Draw whether a fault happens, and count it."""
+        happens = chance > 0 and self.random.random() < chance
+        self.happened[kind] += happens
+        return happens
 
     def say(self, what: str) -> None:
         """Tell the trace what happens now."""
         if self._trace is not None:
-            process = PROCESS.get()
-            self._trace(self.now_ms(), "world" if process is None else process.name, what)
+            self._trace(self.now_ms(), PROCESS.get().name, what)
 
     # --- points at which a process may be killed, and others may run
 
@@ -197,13 +224,11 @@ class Schedule:
             Killed: it does, or has before.
         """
         process = PROCESS.get()
-        if process is None:
-            return
         if process.dead:
             raise Killed
         process.points += 1
         if process.fuse is not None and process.points >= process.fuse:
-            self.crashes += 1
+            self.happened["crash"] += 1
             self.kill(process, f"crash at {name}")
             raise Killed
 
@@ -214,7 +239,7 @@ class Schedule:
             Killed: the process ended.
         """
         self.point(name)
-        if _HERE.strand is not None:
+        if isinstance(threading.current_thread(), _Strand):
             self._wait(lambda wait: self.loop.call_later(self.delay_s(), wait.end))
 
     async def network(self, name: str) -> None:
@@ -250,20 +275,15 @@ class Schedule:
         """Stand in for executors: run a call on a strand, and return what will be its result."""
         future = self.loop.create_future()
 
-        def body() -> None:
+        def body():
             try:
-                result, failed = call(), None
+                give, found = future.set_result, call()
             except BaseException as error:  # noqa: BLE001  # as an executor does
-                result, failed = None, error
-            if future.cancelled():
-                return
-            if failed is None:
-                future.set_result(result)
-            else:
-                future.set_exception(failed)
+                give, found = future.set_exception, error
+            if not future.cancelled():
+                give(found)
 
-        process = PROCESS.get()
-        if process is not None and process.dead:
+        if PROCESS.get().dead:
             body()  # what the system does for the dead, as letting go of locks
         else:
             self.loop.call_later(self.delay_s(), self._on_strand, body)
@@ -272,7 +292,7 @@ class Schedule:
     def spawn(self, process: Process, main: Callable[[], Any]) -> None:
         """Start a process: its main function runs on a strand of its own."""
 
-        def body() -> None:
+        def body():
             PROCESS.set(process)
             try:
                 process.ended = main()
@@ -291,7 +311,7 @@ class Schedule:
             process.dead = True
             self.loop.call_soon(self._bury, process, context=contextvars.Context())
 
-    def _bury(self, process: Process) -> None:
+    def _bury(self, process):
         for wait in list(process.waits):
             wait.end()
         for task in list(process.tasks):
@@ -299,36 +319,26 @@ class Schedule:
         for call in process.buried:
             call()
 
-    def _on_strand(self, body: Callable[[], None]) -> None:
+    def _on_strand(self, body):
         strand = _IDLE.pop() if _IDLE else _Strand()
         context = contextvars.copy_context()  # a thread would begin with an empty one
-        strand.start(lambda: context.run(body))
+        strand.call = lambda: context.run(body)
+        strand.resume()
 
-    def _wait(self, arrange: Callable[[_Wait], object]) -> None:
+    def _wait(self, arrange):
         """Hand back the floor until what is arranged ends the wait, or the process ends."""
-        strand = _HERE.strand
-        if strand is None:
-            raise RuntimeError("only a strand can wait")
+        strand, process = threading.current_thread(), PROCESS.get()
         wait = _Wait(strand)
         arrange(wait)
-        process = PROCESS.get()
-        if process is not None:
-            process.waits[wait] = None
+        process.waits[wait] = None
         strand.hand_back()
-        if process is not None:
-            process.waits.pop(wait)
-            if process.dead:
-                raise Killed
+        process.waits.pop(wait)
+        if process.dead:
+            raise Killed
 
-    def _task(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        coroutine: Generator[Any, None, Any] | Coroutine[Any, Any, Any],
-        context: contextvars.Context | None = None,
-    ) -> asyncio.Task[Any]:
-        task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, context=context)
-        process = PROCESS.get()
-        if process is not None:
-            process.tasks[task] = None
-            task.add_done_callback(process.tasks.pop)
+    def _task(self, loop, coroutine, context=None):
+        task = asyncio.Task(coroutine, loop=loop, context=context)
+        tasks = PROCESS.get().tasks
+        tasks[task] = None
+        task.add_done_callback(tasks.pop)
         return task

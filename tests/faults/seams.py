@@ -12,6 +12,7 @@ import asyncio
 import gc
 import os
 import time
+from collections import defaultdict
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from types import SimpleNamespace
@@ -38,14 +39,13 @@ from stream.kafka import (
     worker,
 )
 from stream.kafka.clock import HeldClock
-from tests.faults.clients import Consumer, Groups, Producer
+from tests.faults.clients import Consumer, Group, Producer
 from tests.faults.schedule import PROCESS, Killed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from accountant.costs.charges import WindowKey
-    from tests.faults.disk import Disk, Storage
+    from tests.faults.disk import Storage
     from tests.faults.log import Broker
     from tests.faults.schedule import Process, Schedule
     from tests.faults.watch import Watch
@@ -58,25 +58,21 @@ class WorkerPool:
 
     Args:
         schedule: of the world.
-        watch: told of what ends a worker.
     """
 
-    def __init__(self, schedule: Schedule, watch: Watch) -> None:
+    def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
-        self._watch = watch
         self._tasks: dict[Process, Any] = {}
         self._ready_ms: dict[Process, int] = {}
-        self.lost_bells = 0.0
 
     def host(self, tasks: Any, _hooks: Any) -> int:
         """Stand in for Faust: run a worker's tasks, each guarded, until it is killed."""
         process = PROCESS.get()
-        if process is not None:
-            self._tasks[process] = tasks
-            self._ready_ms[process] = self._schedule.now_ms()
-            process.buried.append(lambda: self._tasks.pop(process, None))
+        self._tasks[process] = tasks
+        self._ready_ms[process] = self._schedule.now_ms()
+        process.buried.append(lambda: self._tasks.pop(process, None))
 
-        async def serve() -> None:
+        async def serve():
             hosted = tasks.all(self._ring)
             await asyncio.gather(*(tasks.guarded(each) for each in hosted))
 
@@ -88,16 +84,16 @@ class WorkerPool:
         waited_ms = self._schedule.now_ms() - self._ready_ms.get(process, 1 << 62)
         return not process.dead and waited_ms > _SETTLED_MS
 
-    async def _ring(self, query: str) -> None:
+    async def _ring(self, query):
         """Ring at one of the workers, or nowhere: a bell may be lost."""
         draw = self._schedule.random
         self._schedule.point("ring")
-        if not self._tasks or draw.random() < self.lost_bells:
+        if not self._tasks or draw.random() < self._schedule.weather.lost_bells:
             return
         process = draw.choice(sorted(self._tasks, key=lambda one: one.name))
         tasks, bell = self._tasks[process], query.encode()
 
-        def heard() -> None:
+        def heard():
             if not process.dead:
                 PROCESS.set(process)
                 self._schedule.loop.create_task(tasks.answer(bell))
@@ -111,21 +107,17 @@ class WorkerPool:
             Killed: always.
         """
         process = PROCESS.get()
-        if process is not None and not process.dead:
+        if not process.dead:
             process.ended = process.ended or code
             self._schedule.kill(process, f"exit {code}: {process.ended}")
         raise Killed
 
-    def failing(self, end: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``_Tasks._end``, its error noted."""
-
-        def noted(tasks: Any, error: BaseException, code: int) -> None:
-            process = PROCESS.get()
-            if process is not None and not process.dead:
-                process.ended = error
-            end(tasks, error, code)
-
-        return noted
+    def failing(self, end: Callable[..., Any], tasks: Any, error: BaseException, code: int) -> None:
+        """Note the error that ends a worker's tasks."""
+        process = PROCESS.get()
+        if not process.dead:
+            process.ended = error
+        end(tasks, error, code)
 
 
 class _Inline:
@@ -134,42 +126,45 @@ class _Inline:
     def __init__(self, *, target: Callable[[], None], **_options: Any) -> None:
         self.start = target
 
-    def join(self, _timeout: float) -> None:
+    def join(self, _timeout):
         """It is done."""
+
+
+def around(where: Any, name: str, changed: Callable[..., Any]) -> tuple[Any, str, Any]:
+    """Return an attribute, and what is called in its place: given first what it was."""
+    original = getattr(where, name)
+    return where, name, lambda *given, **named: changed(original, *given, **named)
 
 
 @contextmanager
 def world_of(
     schedule: Schedule, broker: Broker, storage: Storage, watch: Watch, pool: WorkerPool
-) -> Iterator[Groups]:
+) -> Iterator[Mapping[str, Group]]:
     """Let every process run in a simulated world while the block runs; yield its groups."""
     noise = iter(range(1 << 30))
     seed = schedule.random.getrandbits(64)
 
-    def source() -> KeyedNoise:
+    def source():
         return KeyedNoise(f"{seed}/{next(noise)}".encode())
 
     held = partial(
         HeldClock,
         wall_ms=schedule.wall_ms,
-        monotonic_ms=lambda: round(schedule.monotonic_s() * 1000),
+        monotonic_ms=lambda: round(schedule.loop.time() * 1000),
     )
     files_os = SimpleNamespace(**{**vars(os), "fsync": storage.fsync, "close": storage.close})
     locks = SimpleNamespace(**{**vars(headfile.fcntl), "flock": storage.flock})
-    groups = Groups(broker)
+    groups = defaultdict(partial(Group, broker))
     consumer, producer = partial(Consumer, broker, groups), partial(Producer, broker)
     seams: list[tuple[Any, str, Any]] = [
         (asyncio, "run", schedule.run),
         (time, "sleep", schedule.sleep),
-        (time, "monotonic", schedule.monotonic_s),
+        (time, "monotonic", schedule.loop.time),
         (ingest, "AIOKafkaConsumer", consumer),
         (publish, "AIOKafkaProducer", producer),
         (witness, "AIOKafkaProducer", producer),
         (whole, "AIOKafkaConsumer", consumer),
-        *(
-            (module, "admin_client", lambda _: _admin(schedule, broker))
-            for module in (topics, whole)
-        ),
+        *((module, "admin_client", lambda _: _admin(schedule)) for module in (topics, whole)),
         (topics, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
         (worker, "host", pool.host),
         (worker, "_app", lambda tasks: tasks),
@@ -177,7 +172,7 @@ def world_of(
         (worker, "HeldClock", held),
         (worker, "NoiseSource", source),
         (worker, "os", SimpleNamespace(_exit=pool.exit)),
-        (worker._Tasks, "_end", pool.failing(worker._Tasks._end)),
+        around(worker._Tasks, "_end", pool.failing),
         (takeover, "HeldClock", held),
         (build, "NoiseSource", source),
         (refusals, "Thread", _Inline),
@@ -200,7 +195,7 @@ def world_of(
             gc.set_threshold(*thresholds)
 
 
-def _rare() -> list[tuple[Any, str, Any]]:
+def _rare():
     """What is done every second to no effect is done less often: it costs most of the time."""
     return [
         (worker, "_POLL_S", 2.0),
@@ -212,87 +207,72 @@ def _rare() -> list[tuple[Any, str, Any]]:
 
 
 @contextmanager
-def _admin(schedule: Schedule, broker: Broker) -> Iterator[None]:
+def _admin(schedule):
     """Stand in for an administration client.
 
     Raises:
         DependencyError: no broker answers.
     """
     schedule.pause("admin")
-    if broker.weather.away:
+    if schedule.weather.away:
         raise DependencyError("Kafka does not answer")
     yield
 
 
-def _database(storage: Storage) -> list[tuple[Any, str, Any]]:
-    connect, made = store.Store._connect, store.Store.__init__
-    prepare, do_commit = store._prepare_sqlite, DefaultDialect.do_commit
-
-    def connected(self: store.Store, **options: Any) -> Any:
+def _database(storage):
+    def connected(connect, self, **options):
         storage.before_connect()
         return connect(self, **options)
 
-    def opened(self: store.Store, engine: Any) -> None:
-        made(self, engine)
+    def opened(make, self, engine):
+        make(self, engine)
         storage.opened(self)
 
-    def prepared(connection: Any, record: Any) -> None:
+    def prepared(prepare, connection, record):
         prepare(connection, record)
         waits = connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
         storage.prepared(connection, waits=waits)
         connection.execute("PRAGMA synchronous=OFF")  # no power is cut but in this world
 
-    def committed(self: Any, connection: Any) -> None:
-        storage.commit(connection, partial(do_commit, self))
+    def committed(commit, self, connection):
+        storage.commit(connection, partial(commit, self))
 
     return [
-        (store.Store, "_connect", connected),
-        (store.Store, "__init__", opened),
-        (store, "_prepare_sqlite", prepared),
-        (DefaultDialect, "do_commit", committed),
+        around(store.Store, "_connect", connected),
+        around(store.Store, "__init__", opened),
+        around(store, "_prepare_sqlite", prepared),
+        around(DefaultDialect, "do_commit", committed),
     ]
 
 
-def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
-    draw, settle, deny = judge.Judge._draw, Ledger.settle, Ledger.deny
-    register = Pins.register_queries
-
-    def disk_of(ledger: Any) -> Disk | None:
+def _seen(storage, watch):
+    def disk_of(ledger):
         return storage.disk_of(str(ledger._door.store.file))
 
-    def drawn(self: judge.Judge, query: Any, key: Any, *given: Any) -> Any:
+    def drawn(draw, self, query, key, *given):
         found = draw(self, query, key, *given)
         _, partials, _ = given
         counts = judge.statistics_of(partials.own, 1, len(query.domain))[0]
-        disk = disk_of(self._ledger)
-        if disk is not None:
-            fired = [at for at, rings in enumerate(found.fired) if rings]
-            watch.drawn(disk, key, tuple(counts.tolist()), fired)
+        fired = [at for at, fires in enumerate(found.fired) if fires]
+        watch.drawn(disk_of(self._ledger), key, tuple(counts.tolist()), fired)
         return found
 
-    def storing(call: Callable[..., Any]) -> Callable[..., Any]:
-        def stored(self: Ledger, key: WindowKey, **fields: Any) -> Any:
-            decision = call(self, key, **fields)
-            disk = disk_of(self)
-            if disk is not None:
-                watch.stored(disk, key, decision.reason)
-            return decision
+    def stored(keep, self, key, **fields):
+        decision = keep(self, key, **fields)
+        watch.stored(disk_of(self), key, decision.reason)
+        return decision
 
-        return stored
-
-    def registered(self: Pins, queries: Any) -> Any:
+    def registered(register, self, queries):
         disk = disk_of(self)
-        if disk is None:
-            return register(self, queries)
-        known = disk.story().cursors
+        known = disk.story().cursor_ms is not None
         try:
             return register(self, queries)
         finally:  # a cut connection does not undo what was committed
-            watch.registered(disk, known)
+            watch.registered(disk, known=known)
 
     return [
-        (judge.Judge, "_draw", drawn),
-        (Ledger, "settle", storing(settle)),
-        (Ledger, "deny", storing(deny)),
-        (Pins, "register_queries", registered),
+        around(judge.Judge, "_draw", drawn),
+        around(Ledger, "settle", stored),
+        around(Ledger, "deny", stored),
+        around(Pins, "register_queries", registered),
     ]

@@ -38,16 +38,16 @@ class Told:
 
 @dataclass(slots=True)
 class Story:
-    """What a log says.
+    """What a log says of its one alarm.
 
     Args:
-        windows: by query and start.
-        cursors: the oldest undecided window of every query.
+        windows: by their start.
+        cursor_ms: start of the oldest undecided window; ``None`` where no alarm is registered.
     """
 
-    windows: defaultdict[tuple[str, int], Told] = field(default_factory=lambda: defaultdict(Told))
-    cursors: dict[str, int] = field(default_factory=dict)
-    _replaced: set[tuple[str, int]] = field(default_factory=set)
+    windows: defaultdict[int, Told] = field(default_factory=lambda: defaultdict(Told))
+    cursor_ms: int | None = None
+    _replaced: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, rows: Iterable[tuple[Any, ...]]) -> Story:
@@ -57,52 +57,42 @@ class Story:
             story._take(number, kind, json.loads(payload))
         return story
 
-    def numbered(self, query: str, sequence: int) -> tuple[int, Told] | None:
-        """Return the start of the window that a query's decision of this number is of."""
-        return next(
-            (
-                (start_ms, told)
-                for (name, start_ms), told in self.windows.items()
-                if name == query and told.ended and told.ended["sequence"] == sequence
-            ),
-            None,
-        )
+    def numbered(self, sequence: int) -> tuple[int, Told] | None:
+        """Return the window that a decision of this number is of: its start, and what is told."""
+        ended = ((start_ms, told) for start_ms, told in self.windows.items() if told.ended)
+        return next((each for each in ended if each[1].ended["sequence"] == sequence), None)
 
-    def waiting(self, until_ms: int, left: dict[str, int]) -> int:
+    def waiting(self, until_ms: int, left_ms: int) -> int:
         """Return how many decisions of windows that end by an instant have not left.
 
         Args:
             until_ms: the instant.
-            left: start of the last window whose decision has, by query.
+            left_ms: start of the last window whose decision has.
         """
         return sum(
-            told.ended["end_ms"] <= until_ms and start_ms > left.get(query, -1)
-            for (query, start_ms), told in self.windows.items()
-            if told.ended is not None and (query, start_ms) not in self._replaced
+            told.ended["end_ms"] <= until_ms and start_ms > left_ms
+            for start_ms, told in self.windows.items()
+            if told.ended is not None and start_ms not in self._replaced
         )
 
-    def _take(self, number: int, kind: str, entry: dict[str, Any]) -> None:
-        if kind == "query":
-            self.cursors[entry["query"]] = entry["cursor_ms"]
+    def _take(self, number, kind, entry):
+        if kind in {"query", "passed"}:
+            self.cursor_ms = entry["cursor_ms"]
         elif kind in {"admitted", "answered"}:
             for asked in entry.get("windows", ()):
-                self.windows[asked["query"], asked["start_ms"]].answer = asked["answer"]
+                self.windows[asked["start_ms"]].answer = asked["answer"]
         elif kind == "ended":
-            told = self.windows[entry["query"], entry["start_ms"]]
+            told = self.windows[entry["start_ms"]]
             told.ended, told.number = entry, number
-            self.cursors[entry["query"]] = entry["next_start_ms"]
-        elif kind == "recovered":
+            self.cursor_ms = entry["next_start_ms"]
+        elif kind == "recovered" and self.cursor_ms is not None:
             for seen in entry["decisions"]:
-                self._pass_over(seen["query"], seen["start_ms"], seen["next_start_ms"])
-        elif kind == "passed":
-            self.cursors[entry["query"]] = entry["cursor_ms"]
+                self._pass_over(seen["start_ms"], seen["next_start_ms"])
 
-    def _pass_over(self, query: str, start_ms: int, next_start_ms: int) -> None:
-        if query not in self.cursors:
-            return
-        if start_ms < self.cursors[query]:
-            self._replaced.add((query, start_ms))
-        self.cursors[query] = max(self.cursors[query], next_start_ms)
-        for (name, start), told in self.windows.items():
-            if name == query and start < self.cursors[query] and told.ended is None:
+    def _pass_over(self, start_ms, next_start_ms):
+        if start_ms < self.cursor_ms:
+            self._replaced.add(start_ms)
+        self.cursor_ms = max(self.cursor_ms, next_start_ms)
+        for start, told in self.windows.items():
+            if start < self.cursor_ms and told.ended is None:
                 told.answer = "spent"

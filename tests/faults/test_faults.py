@@ -6,16 +6,12 @@
 from __future__ import annotations
 
 from tempfile import gettempdir
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faults.campaign import first_violation
 from tests.faults.mutants import MUTANTS
 from tests.faults.world import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SEEDS = 60
 PARTS = 12
@@ -26,12 +22,12 @@ MISFITS = ("TypeError", "AttributeError", "NameError")
 FOUND_FROM = {
     "reconcile charges nothing": 4,
     "another ledger's spending is not carried over": 4,
-    "marked before it is published": 26,
+    "marked before it is published": 27,
     "claims are not asked for": 6,
     "commits do not wait for the disk": 10,
     "what others appended is not folded": 4,
     "an archive forgets what was decided": 9,
-    "old copies are not refused": 4,
+    "old copies are not refused": 30,
     "how far the clock is ahead is forgotten": 8_605,
     "the clock is believed": 3,
     "one record skipped at a rebalance": 2,
@@ -42,13 +38,13 @@ FOUND_FROM = {
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_promise_holds_whatever_fails(part: int) -> None:
+def test_every_promise_holds_whatever_fails(part):
     """Crashes, lost answers, two workers, cut connections, copies, clocks: nothing slips by."""
     outcome = first_violation(range(part, SEEDS, PARTS), windows=SHORT)
     assert outcome is None, f"python -m tests.faults {outcome.seed} --windows {SHORT}"
 
 
-def test_a_seed_replays_alike() -> None:
+def test_a_seed_replays_alike():
     """Whoever sees a violation sees it again, at the same instants."""
     first, second = (list(_trace(11)), list(_trace(11)))
     assert first == second
@@ -56,7 +52,7 @@ def test_a_seed_replays_alike() -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_a_broken_protocol_is_found(mutant: str) -> None:
+def test_a_broken_protocol_is_found(mutant):
     """Each mutant fails within a few seeds that hold for the code as it is."""
     first = FOUND_FROM.get(mutant, 0)
     outcome = first_violation(range(first, first + MOST), mutant)
@@ -65,7 +61,7 @@ def test_a_broken_protocol_is_found(mutant: str) -> None:
     assert not any(name in told for told in outcome.violations for name in MISFITS)
 
 
-def _trace(seed: int) -> Iterator[str]:
+def _trace(seed):
     said: list[str] = []
     simulate(seed, lambda time_ms, who, what: said.append(f"{time_ms} {who} {what}"))
     # Errors name the ledger's file, whose folder is another each time.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import (
@@ -26,23 +25,13 @@ from tests.faults.recount import ROOMS, WINDOW_MS, Topic, recount
 from tests.faults.schedule import PROCESS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
     from accountant.costs.charges import WindowKey
     from stream.model.alarms import Alarms
     from tests.faults.disk import Disk, Storage
-    from tests.faults.log import Broker, Entry
+    from tests.faults.log import Broker
     from tests.faults.schedule import Process
 
 _PASSING: Final = (DependencyError, ClockError)
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A draw: what it saw, and what it said."""
-
-    counts: tuple[int, ...]
-    fired: frozenset[str]
 
 
 class Watch:
@@ -52,16 +41,13 @@ class Watch:
         broker: of the world.
         storage: of the world.
         alarms: the configuration, on any ledger.
-        partitions: of the feed.
     """
 
-    def __init__(
-        self, broker: Broker, storage: Storage, alarms: Alarms, *, partitions: int
-    ) -> None:
+    def __init__(self, broker: Broker, storage: Storage, alarms: Alarms) -> None:
         self.violations: list[str] = []
         self.published = Topic()
-        self.begin_ms: dict[str, int] = {}
-        """Start of the first window of every alarm that any ledger has to decide."""
+        self.begin_ms: int | None = None
+        """Start of the first window that any ledger has to decide."""
         self.rolled_back = False
         """Whether somebody put an older copy in place, lost a ledger or had two copies."""
         self.handed_over = False
@@ -69,16 +55,15 @@ class Watch:
         self.excused: list[tuple[int, int]] = []
         """Starts of windows that no ledger has to decide: none was there."""
         self._broker, self._storage = broker, storage
-        self._partitions = partitions
         self._wall_units = int(alarms.budget.epsilon_max * 10**12)
         self._kafka: Any = alarms.kafka
         self._topic = next(iter(alarms.feeds.values())).topic
-        self._draws: defaultdict[tuple[str, int], list[_Drawn]] = defaultdict(list)
-        self._stored: dict[tuple[Disk, str, int], int] = {}
-        self._numbers: dict[tuple[Disk, str, int], int] = {}
-        """Of the entry that says how a window ended."""
+        self._draws = defaultdict(list)
+        """By window: what each draw saw, and the rooms that it let fire."""
+        self._stored: dict[tuple[Disk, int], tuple[int, int]] = {}
+        """By window: how many records there were then, and the entry that says how it ended."""
         self._said: dict[Process, int] = {}
-        self._denied: list[tuple[str, int, str]] = []
+        self._denied: list[tuple[int, str]] = []
         broker.on_send.append(self._sent)
         broker.on_append.append(self._appended)
 
@@ -92,70 +77,66 @@ class Watch:
         """Told that a ledger is another one now than what was seen of it."""
         self.rolled_back = True
         self._stored = {place: at for place, at in self._stored.items() if place[0] is not disk}
-        self._numbers = {place: at for place, at in self._numbers.items() if place[0] is not disk}
 
     # --- as it happens
 
     def drawn(self, disk: Disk, key: WindowKey, counts: tuple[int, ...], fired: list[int]) -> None:
         """Told of every draw, once it was made."""
-        rooms = frozenset(ROOMS[index] for index in fired)
-        self._draws[key.query, key.start_ms].append(_Drawn(counts, rooms))
-        told = disk.story().windows[key.query, key.start_ms]
+        self._draws[key.start_ms].append((counts, {ROOMS[index] for index in fired}))
+        told = disk.story().windows[key.start_ms]
         if told.answer != "reserved" and told.ended is None:
-            self.violated(f"{_name(key)}: drawn, and answered {told.answer}")
+            self.violated(f"{key.start_ms}: drawn, and answered {told.answer}")
 
     def stored(self, disk: Disk, key: WindowKey, reason: str | None) -> None:
         """Told once a call that stores a decision came back."""
-        place = disk, key.query, key.start_ms
+        place = disk, key.start_ms
         if place in self._stored:
             return
-        self._stored[place] = self._broker.order
-        self._numbers[place] = disk.story().windows[key.query, key.start_ms].number
+        number = disk.story().windows[key.start_ms].number
+        self._stored[place] = self._broker.order, number
         if reason is not None:
-            self._denied.append((key.query, key.start_ms, reason))
+            self._denied.append((key.start_ms, reason))
 
-    def registered(self, disk: Disk, known: Collection[str]) -> None:
-        """Told once the alarms are registered in a ledger.
+    def registered(self, disk: Disk, *, known: bool) -> None:
+        """Told once the alarm is registered in a ledger.
 
-        One that does not know an alarm begins with the next window: it is a new one, or lost its
+        One that does not know it begins with the next window: it is a new one, or lost its
         registration. Of the windows in between nothing has left, and nobody has to decide them.
 
         Args:
             disk: of the ledger.
-            known: alarms that were registered before.
+            known: whether it was registered before.
         """
-        for query, cursor_ms in disk.story().cursors.items():
-            if query in self.begin_ms and query not in known:
-                self.excused.append((self.begin_ms[query], cursor_ms))
-            self.begin_ms.setdefault(query, cursor_ms)
+        cursor_ms = disk.story().cursor_ms
+        if self.begin_ms is None:
+            self.begin_ms = cursor_ms
+        elif cursor_ms is not None and not known:
+            self.excused.append((self.begin_ms, cursor_ms))
 
     def ended(self, process: Process, error: BaseException | int | None) -> None:
         """Told of every process that ended by itself."""
-        allowed: tuple[type[BaseException], ...] = _PASSING
-        if self.rolled_back:
-            allowed = (*allowed, LedgerRolledBackError)
-        if self.handed_over:
-            allowed = (*allowed, FeedClaimedError)
-        if not isinstance(error, allowed):
+        allowed = (
+            isinstance(error, _PASSING)
+            or (self.rolled_back and isinstance(error, LedgerRolledBackError))
+            or (self.handed_over and isinstance(error, FeedClaimedError))
+        )
+        if not allowed:
             self.violated(f"{process.name} ended with {type(error).__name__}: {error}")
 
-    def _sent(self, topic: str, value: bytes) -> None:
+    def _sent(self, topic, value):
         if topic != self._kafka.decisions_topic:
             return
         process = PROCESS.get()
         record = json.loads(value)
-        disk = next(
-            (d for d in self._storage.disks if process and process.name.startswith(d.folder.name)),
-            None,
-        )
-        if disk is None or process is None:
+        disks = self._storage.disks
+        disk = next((each for each in disks if process.name.startswith(each.folder.name)), None)
+        if disk is None:
             self.violated(f"{record['alarm']}: sent by nobody")
-            return
-        self._violated_by(process, disk, record)
+        else:
+            self._check(process, disk, record)
 
-    def _violated_by(self, process: Process, disk: Disk, record: dict[str, Any]) -> None:
-        name = f"{record['alarm']} from {record['window_start']}"
-        found = disk.story().numbered(record["alarm"], record["sequence"])
+    def _check(self, process, disk, record):
+        name, found = record["window_start"], disk.story().numbered(record["sequence"])
         if found is None:
             self.violated(f"{name}: leaves, and is not stored")
             return
@@ -163,17 +144,15 @@ class Watch:
         outcome = (told.ended or {})["outcome"]
         if outcome != record["outcome"] or (outcome == "decided" and not told.charged):
             self.violated(f"{name}: leaves as {record['outcome']}, and the log has {told}")
-        place = disk, record["alarm"], start_ms
-        if self._said.get(process, -1) < self._stored.get(place, 0):
+        order, number = self._stored.get((disk, start_ms), (0, 0))
+        if self._said.get(process, -1) < order:
             self.violated(f"{name}: leaves before its release was said")
         heads = [json.loads(line)[1] for line in disk.synced_heads.splitlines()]
         noted = max((int(head.split(":")[0]) for head in heads), default=-1)
-        if noted < self._numbers.get(place, 0):
-            self.violated(
-                f"{name}: leaves, and of {self._numbers[place]} entries {noted} outlive a power cut"
-            )
+        if noted < number:
+            self.violated(f"{name}: leaves, and of {number} entries {noted} outlive a power cut")
 
-    def _appended(self, topic: str, entry: Entry) -> None:
+    def _appended(self, topic, entry):
         kafka, value = self._kafka, entry.value or b""
         if topic == kafka.ownership_topic and entry.sender is not None:
             if value and json.loads(value)["record"] == "release":
@@ -189,13 +168,12 @@ class Watch:
 
     # --- when everything is over
 
-    def missing(self, until_ms: int) -> list[tuple[str, int]]:
-        """Return the windows that end by an instant and of which nothing has left."""
+    def missing(self, until_ms: int) -> list[int]:
+        """Return the starts of windows that end by an instant and of which nothing has left."""
         return [
-            (query, start_ms)
-            for query, begin_ms in self.begin_ms.items()
-            for start_ms in range(begin_ms, until_ms - WINDOW_MS + 1, WINDOW_MS)
-            if (query, start_ms) not in self.published.decisions
+            start_ms
+            for start_ms in range(self.begin_ms or until_ms, until_ms - WINDOW_MS + 1, WINDOW_MS)
+            if start_ms not in self.published.decisions
             and not any(low <= start_ms < high for low, high in self.excused)
         ]
 
@@ -207,8 +185,8 @@ class Watch:
             alarms: the configuration, on that ledger.
             until_ms: windows that end later need not have been decided.
         """
-        for query, start_ms in self.missing(until_ms):
-            self.violated(f"{query} from {start_ms}: never decided nor denied")
+        for start_ms in self.missing(until_ms):
+            self.violated(f"{start_ms}: never decided nor denied")
         for line in (*self._wrong_counts(), *self._wrong_alarms(), *self._wrong_reasons(until_ms)):
             self.violated(line)
         if not disk.exists:
@@ -221,43 +199,39 @@ class Watch:
         if spent < self.published.spent_units():
             self.violated(f"{self.published.spent_units()} units left, the ledger knows of {spent}")
 
-    def _wrong_counts(self) -> Iterator[str]:
+    def _wrong_counts(self):
         log = self._broker.entries(self._topic)
-        for (query, start_ms), draws in self._draws.items():
-            wanted = recount(log, start_ms, partitions=self._partitions)
-            for draw in draws:
-                if draw.counts != wanted:
-                    yield f"{query} from {start_ms}: drawn on {draw.counts}, the log has {wanted}"
+        for start_ms, draws in self._draws.items():
+            wanted = recount(log, start_ms)
+            for counts, _ in draws:
+                if counts != wanted:
+                    yield f"{start_ms}: drawn on {counts}, the log has {wanted}"
 
-    def _wrong_alarms(self) -> Iterator[str]:
+    def _wrong_alarms(self):
         for key, decision in self.published.decisions.items():
-            rang = self.published.alarms[key]
+            rang, drawn = self.published.alarms[key], [fired for _, fired in self._draws[key]]
             if decision["outcome"] == "denied":
                 if rang:
                     yield f"{key}: denied, and rang"
-            elif self.rolled_back and any(rang <= draw.fired for draw in self._draws[key]):
+            elif self.rolled_back and any(rang <= fired for fired in drawn):
                 continue  # what rang beside it is lost with the ledger that knew
-            elif rang not in [draw.fired for draw in self._draws[key]]:
+            elif rang not in drawn:
                 yield f"{key}: rang {sorted(rang)}, which nobody drew"
             elif len(rang) != decision["alarms"]:
                 yield f"{key}: {len(rang)} alarms left, {decision['alarms']} were said"
 
-    def _wrong_reasons(self, until_ms: int) -> Iterator[str]:
-        for query, start_ms, reason in self._denied:
-            if start_ms >= until_ms:
+    def _wrong_reasons(self, until_ms):
+        for start_ms, reason in self._denied:
+            if self.rolled_back or start_ms >= until_ms:
                 continue  # what was decided before it need not have left
-            name = f"{query} from {start_ms}: denied as {reason!r}"
-            if reason == "budget" and not self.rolled_back:
-                before = [
-                    one["epsilon_units"] * one["cells_per_unit"]
-                    for (_, start), one in self.published.decisions.items()
-                    if one["outcome"] == "decided" and start <= start_ms
-                ]
-                if before and sum(before) + max(before) <= self._wall_units:
-                    yield f"{name}, and would have fitted"
-            elif reason != "budget" and not self.rolled_back:
+            name = f"{start_ms}: denied as {reason!r}"
+            if reason != "budget":
                 yield name
-
-
-def _name(key: WindowKey) -> str:
-    return f"{key.query} from {key.start_ms}"
+                continue
+            before = [
+                one["epsilon_units"] * one["cells_per_unit"]
+                for start, one in self.published.decisions.items()
+                if one["outcome"] == "decided" and start <= start_ms
+            ]
+            if before and sum(before) + max(before) <= self._wall_units:
+                yield f"{name}, and would have fitted"

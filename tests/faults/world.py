@@ -6,9 +6,10 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aiokafka import TopicPartition
 
@@ -19,23 +20,21 @@ from accountant.errors import (
     TocsinError,
 )
 from stream.build import open_ledger
-from stream.custody.archive import Moved, archive
+from stream.custody.archive import archive
 from stream.kafka import takeover, worker
 from stream.logs.lines import Log
 from tests.faults.disk import Disk, Storage
 from tests.faults.log import Broker
-from tests.faults.recount import WINDOW_MS
-from tests.faults.scene import PARTITIONS, TOPIC, WINDOWS, Sensors, alarms
-from tests.faults.schedule import EPOCH_MS, Process, Schedule
+from tests.faults.recount import PARTITIONS, WINDOW_MS
+from tests.faults.scene import TOPIC, WINDOWS, Sensors, alarms
+from tests.faults.schedule import EPOCH_MS, Process, Schedule, Weather
 from tests.faults.seams import WorkerPool, world_of
 from tests.faults.watch import Watch
 from tests.support.schema import empty_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Mapping
 
-    from accountant.ledger.ledger import Ledger
-    from stream.model.alarms import Alarms
 
 _PATIENCE_MS: Final = 240_000
 _BACK_S: Final = 3.0
@@ -55,6 +54,13 @@ _FAULTS: Final = (
     "slow",
     "unlocked",
 )
+_WEATHER: Final[Mapping[str, Mapping[str, float]]] = {
+    "slow": {"slowest_s": 0.5},
+    "storage": {"unreachable": 0.01, "cut": 0.02, "unsure": 0.02},
+    "unlocked": {"unlocked": 0.5},
+    "network": {"lost": 0.05, "unanswered": 0.05, "refused": 0.02, "lost_bells": 0.5},
+}
+"""Of faults that last as long as faults do: what they change."""
 _WAYS: Final = ("restore", "restore all", "lost wal", "copy", "lost", "second ledger", "power")
 
 
@@ -92,32 +98,28 @@ def simulate(
     with TemporaryDirectory(prefix="tocsin-faults-", dir=_fast_folder()) as folder:
         world = _World(seed, Path(folder), trace, windows)
         try:
-            return world.live()
+            world.live()
         finally:
             world.close()
+    decisions = world.watch.published.decisions.values()
+    windows_by_reason = Counter(one["reason"] or "decided" for one in decisions)
+    return Outcome(seed, world.watch.violations, +world.happened, windows_by_reason)
 
 
-def _fast_folder() -> str | None:
+def _fast_folder():
     """Return a folder in memory, where there is one."""
     memory = Path("/dev/shm")  # noqa: S108  # a folder of its own is made there
     return str(memory) if memory.is_dir() else None
 
 
-async def _death(process: Process) -> None:
+async def _death(process):
     """Wait until a process is dead."""
     dead = asyncio.Event()
     process.buried.append(dead.set)
     await dead.wait()
 
 
-class _Silent:
-    """Where log lines go."""
-
-    def write(self, _text: str) -> None:
-        """Forget."""
-
-    def flush(self) -> None:
-        """There is nothing."""
+_NOBODY: Final = Process("nobody", dead=True)
 
 
 @dataclass
@@ -130,40 +132,32 @@ class _Slot:
     """
 
     disk: Disk
-    worker: Process | None = None
+    worker: Process = _NOBODY
     wanted: bool = True
 
 
 class _World:
-    def __init__(
-        self,
-        seed: int,
-        folder: Path,
-        trace: Callable[[int, str, str], None] | None,
-        windows: int,
-    ) -> None:
-        self.seed = seed
+    def __init__(self, seed, folder, trace, windows) -> None:
         self.windows = windows
         plain = alarms(windows)
         self.schedule = Schedule(seed, trace)
-        self.random = self.schedule.random
+        self.random, self.happened = self.schedule.random, self.schedule.happened
         self.folder = folder
-        self.broker = Broker(self.schedule, plain, partitions=PARTITIONS)
+        self.broker = Broker(self.schedule, plain)
         self.storage = Storage(self.schedule)
-        self.watch = Watch(self.broker, self.storage, plain, partitions=PARTITIONS)
-        self.pool = WorkerPool(self.schedule, self.watch)
+        self.watch = Watch(self.broker, self.storage, plain)
+        self.pool = WorkerPool(self.schedule)
         self.main = self._disk("main")
         self.slots = [_Slot(self.main)]
         self.faults = {name for name in _FAULTS if self.random.random() < 0.35}
         self.way = self.random.choice(_WAYS) if self.random.random() < 0.6 else ""
         self.sensors = Sensors(self.broker, transactions="transactions" in self.faults)
-        self.happened: Counter[str] = Counter()
         self.started = 0
         self.custodian = asyncio.Lock()
         self.healed = False
         self.end_ms = EPOCH_MS + windows * WINDOW_MS
 
-    def live(self) -> Outcome:
+    def live(self):
         """Run until everything is published, or patience ends."""
         world = world_of(self.schedule, self.broker, self.storage, self.watch, self.pool)
         with world as self.groups:
@@ -172,20 +166,9 @@ class _World:
                 disk.close()
             if not self.watch.violations:
                 self.watch.conclude(self.main, self._alarms(self.main), self.end_ms)
-        happened = (
-            self.happened
-            + self.sensors.happened
-            + Counter(self.broker.happened)
-            + Counter(self.storage.happened)
-        )
-        happened["crash"] += self.schedule.crashes
-        windows = Counter(
-            one["reason"] or "decided" for one in self.watch.published.decisions.values()
-        )
-        happened["published twice"] = self.watch.published.repeated
-        return Outcome(self.seed, self.watch.violations, +happened, windows)
+        self.happened["published twice"] = self.watch.published.repeated
 
-    def close(self) -> None:
+    def close(self):
         """Let go of everything."""
         for disk in self.storage.disks:
             disk.close()
@@ -193,7 +176,7 @@ class _World:
 
     # --- the course of things
 
-    async def _run(self) -> None:
+    async def _run(self):
         self._say(f"faults: {sorted(self.faults)}, way: {self.way or 'none'}")
         self._set_in()
         running = [asyncio.create_task(each) for each in self._courses()]
@@ -205,8 +188,7 @@ class _World:
             await self._finish()
         for slot in self.slots:
             slot.wanted = False
-            if slot.worker is not None:
-                self.schedule.kill(slot.worker, "over")
+            self.schedule.kill(slot.worker, "over")
         for task in running:
             task.cancel()
         for outcome in await asyncio.gather(*running, return_exceptions=True):
@@ -214,23 +196,14 @@ class _World:
                 raise outcome
         await asyncio.sleep(_BACK_S)
 
-    def _set_in(self) -> None:
+    def _set_in(self):
         """Begin the faults that last as long as faults do."""
-        if "slow" in self.faults:
-            self.schedule.slowest_s = 0.5
         if "pair" in self.faults:
             self.slots.append(_Slot(self.main))
-        if "storage" in self.faults:
-            weather = self.storage.weather
-            weather.away, weather.cut, weather.unanswered = 0.01, 0.02, 0.02
-        if "unlocked" in self.faults:
-            self.storage.weather.unlocked = 0.5
-        if "network" in self.faults:
-            news = self.broker.weather
-            news.lost, news.unanswered, news.refused = 0.05, 0.05, 0.02
-            self.pool.lost_bells = 0.5
+        for fault in self.faults & _WEATHER.keys():
+            self.schedule.weather = replace(self.schedule.weather, **_WEATHER[fault])
 
-    def _courses(self) -> Iterator[Coroutine[Any, Any, None]]:
+    def _courses(self):
         """Yield what goes on side by side."""
         yield self.sensors.send(self.end_ms + 3_000)
         yield from map(self._keep, self.slots)
@@ -246,7 +219,7 @@ class _World:
         if self.way:
             yield self._go_wrong()
 
-    async def _finish(self) -> None:
+    async def _finish(self):
         """Let time pass until everything is decided and has left, or patience ends."""
         while self._waits() and not self.watch.violations:
             if self.schedule.now_ms() > self.end_ms + _PATIENCE_MS:
@@ -254,34 +227,29 @@ class _World:
                 return
             await asyncio.sleep(1.0)
 
-    def _waits(self) -> bool:
+    def _waits(self):
         """Tell whether anything is still to be decided or to leave."""
         if not self.main.exists or self.watch.missing(self.end_ms):
             return True
         # A copy is told apart before it draws: one that has decided all lives on beside the other.
-        copies = [slot.disk for slot in self.slots if slot.disk is not self.main]
-        if any(at < self.end_ms for copy in copies for at in copy.story().cursors.values()):
+        copies = [slot.disk.story() for slot in self.slots if slot.disk is not self.main]
+        if any((copy.cursor_ms or self.end_ms) < self.end_ms for copy in copies):
             return True
-        if not all(slot.worker and self.pool.settled(slot.worker) for slot in self.slots):
-            return True
-        return self.main.waiting(self.end_ms) > 0
+        settled = all(self.pool.settled(slot.worker) for slot in self.slots)
+        return not settled or self.main.waiting(self.end_ms) > 0
 
-    def _heal(self) -> None:
+    def _heal(self):
         """End every fault: what was promised has to come true now."""
         self._say("faults end")
         self.healed = True
-        self.schedule.slowest_s = 0.02
-        self.broker.weather = type(self.broker.weather)()
-        self.storage.weather = type(self.storage.weather)()
-        self.pool.lost_bells = 0.0
+        self.schedule.weather = Weather()
         for slot in self.slots:
-            if slot.worker is not None:
-                slot.worker.fuse = None
-                slot.worker.ahead_ms = min(slot.worker.ahead_ms, 0)
+            slot.worker.fuse = None
+            slot.worker.ahead_ms = min(slot.worker.ahead_ms, 0)
 
     # --- workers
 
-    async def _keep(self, slot: _Slot) -> None:
+    async def _keep(self, slot):
         """Fill a slot again and again."""
         while slot.wanted:
             async with self.custodian:  # nobody starts a worker while a custodian is at it
@@ -297,7 +265,7 @@ class _World:
             if slot.wanted and isinstance(error, TocsinError):
                 await self._settle(slot, error)
 
-    def _start(self, slot: _Slot) -> Process:
+    def _start(self, slot):
         self.started += 1
         process = Process(f"{slot.disk.folder.name}/{self.started}")
         if not self.healed:
@@ -307,11 +275,11 @@ class _World:
                 process.ahead_ms = self.random.choice((0, 0, 600, -400, 1500))
         slot.worker = process
         self._say(f"{process.name} starts, fuse {process.fuse}, ahead {process.ahead_ms} ms")
-        main = partial(worker.run, self._alarms(slot.disk), log=Log(_Silent()))
+        main = partial(worker.run, self._alarms(slot.disk), log=Log(StringIO()))
         self.schedule.spawn(process, main)
         return process
 
-    async def _settle(self, slot: _Slot, error: TocsinError) -> None:
+    async def _settle(self, slot, error):
         """Do as a custodian does who reads why a worker stopped."""
         own = self._alarms(slot.disk)
         if isinstance(error, ClockError):
@@ -321,71 +289,77 @@ class _World:
         elif isinstance(error, FeedClaimedError) and slot.disk is self.main:
             await self._by_hand("take-ownership", slot.disk, partial(takeover.transfer, own))
 
-    async def _by_hand(self, name: str, disk: Disk, call: Callable[[Any], object]) -> None:
+    async def _by_hand(self, name, disk, call):
         """Stop all workers of a ledger, and run a command of the custodian's."""
         async with self.custodian:
             self._kill(disk, f"for {name}")
             await asyncio.sleep(_BACK_S)
             self.happened[name] += 1
-            while True:
-                custodian = Process(f"{disk.folder.name}/custodian")
-                done: list[object] = []
-                self.schedule.spawn(custodian, partial(self._command, disk, call, done))
-                await _death(custodian)
-                if done:
-                    return
-                self._say(f"{name} failed: {custodian.ended!r}")
-                await asyncio.sleep(1.0)
+            done = []
+            while not done:
+                custodian, done = await self._command(disk, "custodian", call)
+                if not done:
+                    self._say(f"{name} failed: {custodian.ended!r}")
+                    await asyncio.sleep(1.0)
 
-    def _command(self, disk: Disk, call: Callable[[Any], object], done: list[object]) -> None:
-        with open_ledger(self._alarms(disk), clock_ms=self.schedule.wall_ms) as ledger:
-            done.append(call(ledger))
+    async def _command(self, disk, who, call, fuse=None):
+        """Run a custodian's command on a ledger; return its process, and what it did, if it did."""
+        process, done = Process(f"{disk.folder.name}/{who}", fuse), []
 
-    def _kill(self, disk: Disk, why: str) -> None:
+        def main():
+            with open_ledger(self._alarms(disk), clock_ms=self.schedule.wall_ms) as ledger:
+                done.append(call(ledger))
+
+        self.schedule.spawn(process, main)
+        await _death(process)
+        return process, done
+
+    def _kill(self, disk, why):
         for slot in self.slots:
-            if slot.worker is not None and slot.disk is disk:
+            if slot.disk is disk:
                 self.schedule.kill(slot.worker, why)
 
     # --- what goes wrong
 
-    async def _rebalance(self) -> None:
+    async def _rebalance(self):
         while not self.healed:
             await asyncio.sleep(self.random.uniform(2, 15))
-            self.groups.rebalance()
+            for group in self.groups.values():
+                group.rebalance()
 
-    async def _outage(self) -> None:
+    async def _outage(self):
         await asyncio.sleep(self.random.uniform(5, 40))
         if not self.healed:
             self.happened["outage"] += 1
-            weather = self.broker.weather
+            weather = self.schedule.weather
             weather.away = True
             await asyncio.sleep(self.random.choice((3, 15, 75)))
             weather.away = False
 
-    async def _leaders(self) -> None:
+    async def _leaders(self):
         while not self.healed:
             await asyncio.sleep(self.random.uniform(1, 10))
             self.happened["leader changed"] += 1
             place = TopicPartition(TOPIC, self.random.randrange(PARTITIONS))
             self.broker.elect(place, self.random.randrange(-100, 101))
 
-    async def _clocks(self) -> None:
+    async def _clocks(self):
         while not self.healed:
             await asyncio.sleep(self.random.uniform(5, 30))
             slot = self.random.choice(self.slots)
-            if slot.worker is not None and not self.healed:
+            if slot.worker is not _NOBODY and not self.healed:
                 step_ms = self.random.choice((-3_000, -400, 400, 700, 5_000, 3_600_000))
                 self.happened["clock set"] += 1
                 self._say(f"{slot.worker.name}: clock set by {step_ms} ms")
                 slot.worker.ahead_ms += step_ms
 
-    async def _compaction(self) -> None:
+    async def _compaction(self):
         while not self.healed:
             await asyncio.sleep(self.random.uniform(5, 20))
             self.happened["compaction"] += 1
             self.broker.compact("tocsin.ownership")
 
-    async def _archiving(self) -> None:
+    async def _archiving(self):
         """Move entries to files while workers go on; whoever does it may be killed at any point."""
         while not self.healed:
             await asyncio.sleep(self.random.uniform(5, 15))
@@ -393,20 +367,17 @@ class _World:
                 if not self.main.exists or not self.watch.begin_ms:
                     continue
                 fuse = self.random.choice((None, None, self.random.randrange(120)))
-                custodian = Process(f"{self.main.folder.name}/archivist", fuse)
-                done: list[object] = []
-                self.schedule.spawn(custodian, partial(self._command, self.main, self._move, done))
-                await _death(custodian)
-            moved = [one.entries for one in done if isinstance(one, Moved)]
+                custodian, done = await self._command(self.main, "archivist", self._move, fuse)
+            moved = [one.entries for one in done]
             self.happened["entries archived"] += bool(sum(moved))
             if not moved and custodian.ended is not None:
                 self.happened[f"archive: {type(custodian.ended).__name__}"] += 1
                 self.watch.ended(custodian, custodian.ended)
 
-    def _move(self, ledger: Ledger) -> Moved:
+    def _move(self, ledger):
         return archive(ledger, self.main.archives, self.schedule.now_ms())
 
-    async def _go_wrong(self) -> None:
+    async def _go_wrong(self):
         """Go one of the ways past the wall, at a time of the seed's."""
         await self._until(EPOCH_MS + self.random.randrange(12_000, 7_000 * self.windows))
         if not self.main.exists or not self.watch.begin_ms:
@@ -441,7 +412,7 @@ class _World:
                 self.main.restore(copy, heads if self.way == "restore all" else None)
             self.watch.handed_over = self.way in {"lost", "lost wal"}
 
-    async def _beside(self, copy: Path | None) -> None:
+    async def _beside(self, copy):
         """Let another worker run beside, on a copy of the ledger or on a ledger of its own."""
         disk = self._disk("beside")
         self.watch.rolled_back = self.watch.rolled_back or copy is not None
@@ -459,17 +430,17 @@ class _World:
 
     # --- odds and ends
 
-    def _disk(self, name: str) -> Disk:
+    def _disk(self, name):
         disk = Disk(self.folder / name)
         self.storage.disks.append(disk)
         return disk
 
-    def _alarms(self, disk: Disk) -> Alarms:
+    def _alarms(self, disk):
         plain = alarms(self.windows)
         return replace(plain, settings=replace(plain.settings, ledger_url=disk.url))
 
-    def _say(self, what: str) -> None:
+    def _say(self, what):
         self.schedule.say(what)
 
-    async def _until(self, time_ms: int) -> None:
+    async def _until(self, time_ms):
         await asyncio.sleep(max(time_ms - self.schedule.now_ms(), 0) / 1000)

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from operators.conditions.condition import Aim
-    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
     from stream.planning.solver.candidates import Candidate
-    from stream.planning.solver.case import Case
 
 __all__ = ["INTENTS", "Intent", "all_ways", "unkept"]
 
@@ -70,7 +67,7 @@ class Intent:
         return path
 
 
-def _many(groups: int) -> tuple[tuple[str, ...], ...]:
+def _many(groups):
     """Return so many groups."""
     return (tuple(f"g{number:04d}" for number in range(groups)),)
 
@@ -89,14 +86,12 @@ def all_ways(alarms: Alarms, *, every: int = 1) -> Iterator[Candidate]:
     """
     (query,) = alarms.open.values()
     case = case_of(query, alarms)
-    assert not isinstance(case, str), case
     for way, name in product(ways(case), OFFERED):
         tolerances = {math.floor(each * _widest(way)) for each in _WIDTHS[::-every]}
         for tolerance, rate in product(sorted(tolerances), _RATES[::every]):
-            for asked in list(_asked(way, name, tolerance, Fraction(rate)))[::every]:
-                found = as_written(replace(way, alarm=asked))
-                if found is not None:
-                    yield found
+            asked = list(_asked(way, name, tolerance, Fraction(rate)))[::every]
+            found = (as_written(replace(way, alarm=each)) for each in asked)
+            yield from (each for each in found if each is not None)
 
 
 def unkept(found: Candidate, path: Path) -> Iterator[str]:
@@ -114,30 +109,26 @@ def unkept(found: Candidate, path: Path) -> Iterator[str]:
     if query.max_delay_ms is not None and query.delay_ms > query.max_delay_ms:
         yield f"published {query.delay_ms} ms late"
     (utility,) = utilities(alarms)
-    law, most = utility.law, float(found.case.alarm.aim.max_fnr)
-    assert law is not None
-    due = [(int(law.thresholds[law.median_cell]) + 1) * law.unit]
-    chances = law.at(law.median_cell, due)
-    assert chances is not None
-    if chances[0] < 1 - most - 1e-9:
-        yield f"one more than the threshold fires with {chances[0]} alone"
+    law, most = utility.law, float(asked.aim.max_fnr)
+    due = (int(law.thresholds[law.median_cell]) + 1) * law.unit
+    (chance,) = law.at(law.median_cell, [due])
+    if chance < 1 - most - 1e-9:
+        yield f"one more than the threshold fires with {chance} alone"
     if found.missed > most + 1e-9:
         yield f"misses {found.missed}"
-    assert utility.false is not None
-    assert asked.false_alarms is not None
-    span_ms = {"day": 1, "week": 7, "month": 28}[asked.false_alarms.span]
+    days = {"day": 1, "week": 7, "month": 28}[asked.false_alarms.span]
     # A week of the plan may be the fullest of its year: an hour more where a clock is set back.
-    if utility.false.week / 7 * span_ms > float(asked.false_alarms.number) * 1.05:
+    if utility.false.week / 7 * days > float(asked.false_alarms.number) * 1.05:
         yield f"{utility.false.week} false alarms a week"
     if asked.episodes is not None and (found.episodes or asked.episodes) < asked.episodes:
         yield f"carries {found.episodes} episodes"
 
 
-def _widest(case: Case) -> int:
+def _widest(case):
     return min(max(case.distance - 1, 0), case.useful_tolerance)
 
 
-def _asked(case: Case, name: str, tolerance: int, rate: Fraction) -> Iterator[Alarm]:
+def _asked(case, name, tolerance, rate):
     """Yield the alarm with one mechanism and its numbers, as somebody would write it."""
     wanted, mechanism = case.alarm.aim.max_fnr, mechanism_of(name)
     if mechanism.bands is not None or (case.alarm.hold_ms and "hold" not in mechanism.keys):
@@ -145,7 +136,7 @@ def _asked(case: Case, name: str, tolerance: int, rate: Fraction) -> Iterator[Al
     in_runs = mechanism.run is not None and case.alarm.aim.looks == 1
     query = case.held().alarm if in_runs else case.alarm
     try:
-        aim: Aim = replace(aim_with(query, (tolerance,), name), max_fpr=rate)
+        aim = replace(aim_with(query, (tolerance,), name), max_fpr=rate)
     except ConfigError:
         return
     if mechanism.panes is not None:
@@ -158,7 +149,7 @@ def _asked(case: Case, name: str, tolerance: int, rate: Fraction) -> Iterator[Al
         yield replace(query, aim=replace(aim, alarms=alarms, max_fnr=wanted * part))
 
 
-def _ways_of(name: str) -> Iterator[tuple[str, Intent]]:
+def _ways_of(name):
     """Yield ten intents of one template."""
     base = replace(TEMPLATES[name], values=_many(6))
     minutes = _MINUTES[base.window]

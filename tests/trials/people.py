@@ -2,108 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import product
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-__all__ = ["CLASSES", "ROOMS", "SHOPS", "Episode", "office", "shops"]
+__all__ = ["CLASSES", "ROOMS", "SHOPS", "office", "shops"]
 
 ROOMS: Final = tuple(f"r{room:02d}" for room in range(1, 51))
 SHOPS: Final = tuple(f"s{shop}" for shop in range(1, 13))
 CLASSES: Final = ("bread", "fruit", "milk", "soap", "tea")
 
 _MONDAY_MS: Final = 1_740_960_000_000  # 2025-03-03T00:00Z
-_DAY_MS, _HOUR_MS, _MINUTE_MS = 86_400_000, 3_600_000, 60_000
+_DAY_MS, _HOUR_MS, _QUARTER_MS = 86_400_000, 3_600_000, 900_000
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Episode:
-    """Where an alarm is due.
-
-    Args:
-        start_ms: when it begins.
-        group: values of the fields that are watched.
-    """
-
-    start_ms: int
-    group: tuple[str, ...]
-
-
-def office(path: Path, seed: int = 1) -> list[Episode]:
+def office(path: Path, seed: int = 1) -> list[tuple[int, tuple[str, ...]]]:
     """Write a week of badges: eight people of 900 in a room and hour, 40 in 32 of them.
 
     Returns:
-        The 32, in the order of time.
+        Start and room of the 32, in the order of time.
     """
     draw = np.random.default_rng(seed)
-    hours = [
-        _MONDAY_MS + day * _DAY_MS + hour * _HOUR_MS for day in range(5) for hour in range(7, 22)
+    hours = [_MONDAY_MS + d * _DAY_MS + h * _HOUR_MS for d in range(5) for h in range(7, 22)]
+    cells = list(product(hours, ROOMS))
+    full = set(draw.choice(len(cells), 32, replace=False).tolist())
+    rows = [
+        (f"p{person}-{room}", room, start_ms + draw.integers(_HOUR_MS))
+        for at, (start_ms, room) in enumerate(cells)
+        for person in draw.choice(900, 40 if at in full else draw.integers(4, 9), replace=False)
     ]
-    chosen = draw.choice(len(hours) * len(ROOMS), 32, replace=False)
-    full = {divmod(int(at), len(ROOMS)) for at in chosen}
-    rows: list[tuple[str, str, int]] = []
-    for at, start_ms in enumerate(hours):
-        for room, name in enumerate(ROOMS):
-            people = 40 if (at, room) in full else int(draw.integers(4, 9))
-            for person in draw.choice(900, people, replace=False):
-                moment = start_ms + int(draw.integers(_HOUR_MS))
-                rows.append((f"p{person}-{room}", name, moment))
-    _write(path, rows, ("person", "room", "ts"))
-    return sorted(Episode(hours[at], (ROOMS[room],)) for at, room in full)
+    _write(path, dict(zip(("person", "room", "ts"), zip(*rows, strict=True), strict=True)), "ts")
+    return [(cells[at][0], cells[at][1:]) for at in sorted(full)]
 
 
-def shops(path: Path, seed: int = 1) -> list[Episode]:
+def shops(path: Path, seed: int = 1) -> list[tuple[int, tuple[str, ...]]]:
     """Write two weeks of purchases by 3,000 cards, one promotion of a quarter of an hour in each.
 
     Returns:
-        The promotions, in the order of time.
+        Start, and shop and class, of the promotions, in the order of time.
     """
-    draw, found = np.random.default_rng(seed), []
-    cards: list[NDArray[np.int64]] = []
-    columns: list[tuple[NDArray[np.int64], int, int, NDArray[np.int64]]] = []
-    days = [day for day in range(14) if day % 7 < 6]
-    for day in days:
-        for shop in range(len(SHOPS)):
-            for kind in range(len(CLASSES)):
-                quarters = draw.integers(2, 6, size=48)  # purchases of each quarter of an hour
-                starts = np.repeat(np.arange(48), quarters) * 15 * _MINUTE_MS
-                times = starts + draw.integers(15 * _MINUTE_MS, size=starts.size)
-                columns.append(
-                    (
-                        _MONDAY_MS + day * _DAY_MS + 8 * _HOUR_MS + times,
-                        shop,
-                        kind,
-                        draw.integers(1, 4, size=starts.size),
-                    )
-                )
-                cards.append(draw.integers(3_000, size=starts.size))
-    for week in range(2):
-        start_ms = _MONDAY_MS + (week * 7 + 2) * _DAY_MS + 14 * _HOUR_MS
-        times = start_ms + draw.integers(15 * _MINUTE_MS, size=80)
-        columns.append((times, 3, 4, np.full(80, 3)))
-        cards.append(draw.choice(3_000, 80, replace=False))
-        found.append(Episode(start_ms, (SHOPS[3], CLASSES[4])))
-    rows = [
-        (f"c{card}", SHOPS[shop], CLASSES[kind], int(units), int(time))
-        for whose, (times, shop, kind, sold) in zip(cards, columns, strict=True)
-        for card, time, units in zip(whose, times, sold, strict=True)
-    ]
-    _write(path, rows, ("customer", "shop", "class", "units", "at"))
-    return found
+    draw = np.random.default_rng(seed)
+    days = _MONDAY_MS + np.array([day for day in range(14) if day % 7 < 6]) * _DAY_MS
+    quarters = np.add.outer(days, 10 * _HOUR_MS + np.arange(24) * _QUARTER_MS).ravel()
+    sold = draw.integers(2, 6, size=(quarters.size, len(SHOPS), len(CLASSES)))
+    promoted = [_MONDAY_MS + (week * 7 + 2) * _DAY_MS + 14 * _HOUR_MS for week in range(2)]
+    at, shop, kind = (np.repeat(index.ravel(), sold.ravel()) for index in np.indices(sold.shape))
+    starts = np.concatenate([quarters[at], np.repeat(promoted, 80)])
+    cards = [draw.choice(3_000, 80, replace=False) for _ in promoted]
+    columns = {
+        "customer": [
+            f"c{card}" for card in (*draw.integers(3_000, size=at.size), *np.ravel(cards))
+        ],
+        "shop": np.array(SHOPS)[np.append(shop, [3] * 160)],
+        "class": np.array(CLASSES)[np.append(kind, [4] * 160)],
+        "units": np.append(draw.integers(1, 4, size=at.size), [3] * 160),
+        "at": starts + draw.integers(_QUARTER_MS, size=starts.size),
+    }
+    _write(path, columns, "at")
+    return [(start_ms, (SHOPS[3], CLASSES[4])) for start_ms in promoted]
 
 
-def _write(path: Path, rows: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> None:
-    columns = dict(
-        zip(names, zip(*sorted(rows, key=lambda row: row[-1]), strict=True), strict=True)
-    )
-    times = pa.array(columns.pop(names[-1]), pa.timestamp("ms", tz="UTC"))
-    pq.write_table(pa.table({**columns, names[-1]: times}), path)
+def _write(path, columns, time):
+    """Write columns in the order of time."""
+    order = np.argsort(columns[time], kind="stable")
+    arrays = {name: pa.array(np.asarray(column)[order]) for name, column in columns.items()}
+    arrays[time] = arrays[time].cast(pa.timestamp("ms", tz="UTC"))
+    pq.write_table(pa.table(arrays), path)

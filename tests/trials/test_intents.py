@@ -5,21 +5,16 @@ All forty, with a finer grid beside what is impossible: ``python -m tests.trials
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from stream.planning.locking import resolve
 from tests.trials.intents import INTENTS, all_ways, unkept
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _SHORT = [name for at, name in enumerate(INTENTS) if at % 4 == 3 or "base" in name]
 
 
 @pytest.mark.parametrize("name", _SHORT)
-def test_every_answer_keeps_what_was_stated(name: str, tmp_path: Path) -> None:
+def test_every_answer_keeps_what_was_stated(name, tmp_path):
     """By the plan of the locked file and the exact law of its mechanism."""
     intent = INTENTS[name]
     resolved = resolve(path := intent.write(tmp_path))
@@ -32,7 +27,7 @@ def test_every_answer_keeps_what_was_stated(name: str, tmp_path: Path) -> None:
     assert not list(unkept(one.found, path))
 
 
-def test_what_is_impossible_is_so_whatever_is_tried(tmp_path: Path) -> None:
+def test_what_is_impossible_is_so_whatever_is_tried(tmp_path):
     """A grid of all that may be chosen; under ten times the budget the same grid finds ways."""
     intent = INTENTS["sensors: the threshold is the baseline"]
     (tmp_path / "more").mkdir()

@@ -31,50 +31,37 @@ def steps_of(test, statistic):
     return int(test.quantise(np.array([statistic]))[0])
 
 
-def directly(comparison, statistic, threshold):
-    """Evaluate the comparison on Python's unbounded integers."""
-    return {
-        Comparison.GT: statistic > threshold,
-        Comparison.GE: statistic >= threshold,
-        Comparison.LT: statistic < threshold,
-        Comparison.LE: statistic <= threshold,
-    }[comparison]
+TRUTH = {
+    Comparison.EQ: operator.eq,
+    Comparison.NE: operator.ne,
+    Comparison.LT: operator.lt,
+    Comparison.LE: operator.le,
+    Comparison.GT: operator.gt,
+    Comparison.GE: operator.ge,
+}
 
 
 def exact_steps(comparison, statistic, threshold, sensitivity):
     """Return floor((sign s - c' - 1) / D) on Python's unbounded integers."""
     sign = 1 if comparison in (Comparison.GT, Comparison.GE) else -1
-    shifted = sign * threshold - (1 if comparison in (Comparison.GE, Comparison.LE) else 0)
+    shifted = sign * threshold - (comparison in (Comparison.GE, Comparison.LE))
     return (sign * statistic - shifted - 1) // sensitivity
 
 
-@settings(max_examples=500)
+@settings(max_examples=800)
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
-def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
+def test_step_count_is_the_exact_quotient_and_keeps_the_truth(
     comparison, statistic, threshold, sensitivity
 ):
-    """For every comparison, extremes included, s' >= 0 iff the test is true."""
+    """Where the distance fits int64, s' equals the formula; and s' >= 0 iff the test is true."""
     test = one(comparison, threshold, sensitivity)
-    expected = directly(comparison, statistic, threshold)
-    assert (steps_of(test, statistic) >= 0) == expected
-    assert bool(test.truth(np.array([statistic]))[0]) == expected
-
-
-@pytest.mark.long
-@settings(max_examples=500)
-@given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
-def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
-    comparison, statistic, threshold, sensitivity
-):
-    """Where the distance fits int64, s' equals the formula; beyond, it keeps its side."""
+    got, holds = steps_of(test, statistic), TRUTH[comparison](statistic, threshold)
+    assert (got >= 0) == bool(test.truth(np.array([statistic]))[0]) == holds
     exact = exact_steps(comparison, statistic, threshold, sensitivity)
-    got = steps_of(one(comparison, threshold, sensitivity), statistic)
-    distance = exact_steps(comparison, statistic, threshold, 1)
-    if LOWEST <= distance <= HIGHEST:
+    if LOWEST <= exact_steps(comparison, statistic, threshold, 1) <= HIGHEST:
         assert got == exact
     else:
         assert abs(got) <= abs(exact) + 1
-        assert (got >= 0) == (exact >= 0)
 
 
 @pytest.mark.long
@@ -82,20 +69,16 @@ def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities, st.data())
 def test_neighbours_are_at_most_one_step_apart(comparison, statistic, threshold, sensitivity, data):
     """Statistics at most D apart have step counts at most 1 apart, near the ends of int64 too."""
-    lowest, highest = max(LOWEST, statistic - sensitivity), min(HIGHEST, statistic + sensitivity)
-    neighbour = data.draw(
-        st.one_of(st.integers(lowest, highest), st.sampled_from((lowest, highest)))
-    )
+    ends = max(LOWEST, statistic - sensitivity), min(HIGHEST, statistic + sensitivity)
+    neighbour = data.draw(st.one_of(st.integers(*ends), st.sampled_from(ends)))
     test = one(comparison, threshold, sensitivity)
     assert abs(steps_of(test, statistic) - steps_of(test, neighbour)) <= 1
 
 
 def test_truncating_division_would_break_the_truth():
     """A broken twin that divides towards zero calls c - 1 true: the same check catches it."""
-    comparison, statistic, threshold, sensitivity = Comparison.GT, 99, 100, 10
-    twin = int((statistic - threshold - 1) / sensitivity)
-    assert (twin >= 0) != directly(comparison, statistic, threshold)
-    assert steps_of(one(comparison, threshold, sensitivity), statistic) == -1
+    assert int((99 - 100 - 1) / 10) >= 0
+    assert steps_of(one(Comparison.GT, 100, 10), 99) == -1
 
 
 @pytest.mark.parametrize(
@@ -114,10 +97,8 @@ def test_steps_between_must_fire_and_must_not_fire(tolerance, sensitivity, steps
 def test_thresholds_are_frozen_and_compared_by_value():
     """The caller's array may change; the test's does not, and equality goes by value."""
     thresholds = np.array([1, 2])
-    test = IntegerTest(Comparison.GT, thresholds, 1)
-    same = IntegerTest(Comparison.GT, thresholds, 1)
-    assert test == same
-    assert hash(test) == hash(same)
+    test, same = (IntegerTest(Comparison.GT, thresholds, 1) for _ in range(2))
+    assert (test, hash(test)) == (same, hash(same))
     thresholds[0] = 9
     assert test.thresholds.tolist() == [1, 2]
     assert test != IntegerTest(Comparison.GT, thresholds, 1)
@@ -125,45 +106,12 @@ def test_thresholds_are_frozen_and_compared_by_value():
         test.thresholds[0] = 9
 
 
-@pytest.mark.parametrize(
-    ("thresholds", "sensitivity"),
-    [
-        (np.array([1.0]), 1),
-        (np.array([], dtype=np.int64), 1),
-        (np.array([[1]]), 1),
-        (np.array([1]), 0),
-        (np.array([1]), 2**63),
-    ],
-)
-def test_wrong_parts_are_refused(thresholds, sensitivity):
-    """Shapes, types and sensitivities that would void the guarantee are refused."""
-    with pytest.raises(ValueError, match=r"thresholds|sensitivity"):
-        IntegerTest(Comparison.GT, thresholds, sensitivity)
-
-
-@pytest.mark.parametrize("comparison", [Comparison.EQ, Comparison.NE])
-def test_only_ordered_comparisons_are_integer_tests(comparison):
-    """Equality has no step count: HAVING makes two tests of it."""
-    with pytest.raises(ValueError, match=">, >=, < or <="):
-        one(comparison, 1, 1)
-
-
 @pytest.mark.parametrize("comparison", Comparison)
 def test_comparisons_mean_what_they_say(comparison):
     """Negation turns every truth, exchanged sides turn none; direction and strictness fit."""
-    truth = {Comparison.EQ: operator.eq, Comparison.NE: operator.ne, Comparison.LT: operator.lt}
-    truth |= {Comparison.LE: operator.le, Comparison.GT: operator.gt, Comparison.GE: operator.ge}
     for a, b in product(range(3), repeat=2):
-        holds = truth[comparison](a, b)
-        assert truth[comparison.negated](a, b) is not holds
-        assert truth[comparison.flipped](b, a) is holds
+        holds = TRUTH[comparison](a, b)
+        assert TRUTH[comparison.negated](a, b) is not holds
+        assert TRUTH[comparison.flipped](b, a) is holds
     assert comparison.upward == (comparison.value[0] == ">")
     assert comparison.strict == (comparison in {Comparison.LT, Comparison.GT})
-
-
-def test_statistics_of_another_shape_or_type_are_refused():
-    """A statistic vector that does not match the cells is an error, never broadcast."""
-    test = IntegerTest(Comparison.GT, np.array([1, 2]), 1)
-    for statistics in (np.array([1]), np.array([1.0, 2.0])):
-        with pytest.raises(ValueError, match="statistics"):
-            test.quantise(statistics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -24,32 +25,23 @@ def test_rate_serves_every_literal_of_a_channel():
 
 def test_readings_are_the_literals_own_step_counts():
     """A channel's exact step counts give every literal's as its own test has them."""
-    formula = Formula.parse("(a AND NOT b) OR (b AND NOT a)")
-    thresholds = np.array([7, -3, 40])
+    thresholds, chosen = np.array([7, -3, 40]), np.array([2, 0])
     atoms = {"a": ThresholdAtom(0, thresholds), "b": ThresholdAtom(0, thresholds + 30)}
-    of = Condition(formula, atoms, (10,))
+    of = Condition(Formula.parse("(a AND NOT b) OR (b AND NOT a)"), atoms, (10,))
     (share,) = apportioned(of, aim(2))
-    for value in range(-60, 80, 7):
-        statistics = np.full((1, 3), value)
-        steps = share.channel.steps(statistics)
-        for reading in share.readings:
-            expected = of.test(reading.literal).quantise(statistics[0])
-            assert np.array_equal(reading.own(steps), expected)
-            chosen = np.array([2, 0])
-            assert np.array_equal(reading.own(steps[chosen], chosen), expected[chosen])
-            assert reading.steps == of.test(reading.literal).steps(5)
     assert {atom_of(each.literal) for each in share.readings} == {"a", "b"}
+    for value, reading in product(range(-60, 80, 7), share.readings):
+        statistics, test = np.full((1, 3), value), of.test(reading.literal)
+        steps, expected = share.channel.steps(statistics), test.quantise(statistics[0])
+        assert np.array_equal(reading.own(steps), expected)
+        assert np.array_equal(reading.own(steps[chosen], chosen), expected[chosen])
+        assert reading.steps == test.steps(5)
 
 
 def test_rates_go_by_sensitivity_over_tolerance():
     """ProBE's Theorem 4.5, occurrences included: D/u, each as often as it is written."""
-    of = condition("a AND b OR a AND NOT b")
     wanted = aim(2, tolerances=(1, 10), max_fpr=BETA / 2)
-    rates = {
-        each.literal: (each.beta, each.alpha)
-        for share in apportioned(of, wanted)
-        for each in share.readings
-    }
-    total = 2 * Fraction(1) + 2 * Fraction(1, 10)
-    expected = {"a": 1 / total, "b": 1 / total / 10, "NOT b": 1 / total / 10}
-    assert rates == {one: (part * BETA, part * BETA / 2) for one, part in expected.items()}
+    shares = apportioned(condition("a AND b OR a AND NOT b"), wanted)
+    rates = {one.literal: (one.beta, one.alpha) for share in shares for one in share.readings}
+    parts = {"a": Fraction(10, 22), "b": Fraction(1, 22), "NOT b": Fraction(1, 22)}
+    assert rates == {one: (part * BETA, part * BETA / 2) for one, part in parts.items()}

@@ -12,7 +12,6 @@ from operators.conditions.condition import Aim
 from operators.formulas.batched import Walks
 from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.probe import Probe
-from operators.formulas.probe_ent import ProbeEnt
 from operators.noise.source import KeyedNoise
 from operators.registry import create
 from tests.support.formulas import BETA, aim, condition
@@ -26,9 +25,10 @@ def test_levels_begin_at_the_first_tolerance():
     operator = Probe.planned(of, wanted)
     first = apportioned(of, wanted.widened(wanted.first_tolerances))
     needed = [share.readings[0].least_loss(Fraction(1)) for share in first]
-    assert [scale.units[0] for scale in operator.scales] == needed
-    assert [len(scale.units) for scale in operator.scales] == [4, 4]
-    assert operator.plan.epsilon == Fraction(sum(s.units[-1] for s in operator.scales), 10**12)
+    levels = [scale.units for scale in operator.scales]
+    assert [units[0] for units in levels] == needed
+    assert [len(units) for units in levels] == [4, 4]
+    assert operator.plan.epsilon == Fraction(sum(units[-1] for units in levels), 10**12)
 
 
 def one_look(of, wanted):
@@ -49,28 +49,27 @@ def test_narrow_first_tolerances_leave_one_phase(fresh, max_fpr, tolerances):
         operator = Probe.planned(of, wanted, fresh=fresh)
         assert [scale.last for scale in operator.scales] == [0, 0]
         assert operator.plan.epsilon == one_look(of, wanted)
-    decision = operator.decide(np.array([[300], [10]]), KeyedNoise(b"one"))
-    assert not decision.fired[0]
+        assert not operator.decide(np.array([[300], [10]]), KeyedNoise(b"one")).fired[0]
 
 
 @pytest.mark.parametrize("fresh", [None, HALF])
 def test_a_first_look_is_taken_where_it_is_much_wider(fresh):
     """One phase until the first tolerance spans twice the steps; two dearer ones from there on."""
     of = condition("a AND b")
+    narrow, wide = (
+        [Probe.planned(of, aim(2, first_tolerances=(at, at)), fresh=fresh) for at in tolerances]
+        for tolerances in ((6, 8, 10), (11,))
+    )
     once = one_look(of, aim(2))
-    for wider in (6, 8, 10):
-        aimed = aim(2, first_tolerances=(wider, wider))
-        assert Probe.planned(of, aimed, fresh=fresh).plan.epsilon == once
-    operator = Probe.planned(of, aim(2, first_tolerances=(11, 11)), fresh=fresh)
-    assert all(scale.charges[0] <= scale.units[-1] / 2 for scale in operator.scales)
-    assert once < operator.plan.epsilon < 2 * once
+    assert {operator.plan.epsilon for operator in narrow} == {once}
+    assert once < wide[0].plan.epsilon < 2 * once
+    assert all(scale.charges[0] <= scale.units[-1] / 2 for scale in wide[0].scales)
 
 
 def test_a_channel_of_one_phase_has_both_halves_of_its_rates():
     """With fresh noise beside a channel of two phases: sums over both stay within max_fnr."""
-    of = condition("a AND b")
     wanted = aim(2, first_tolerances=(500, 5))
-    twice, once = Probe.planned(of, wanted, fresh=HALF).scales
+    twice, once = Probe.planned(condition("a AND b"), wanted, fresh=HALF).scales
     assert (twice.last, once.last) == (3, 0)
     first, second, only = twice.first[0], twice.share.readings[0], once.share.readings[0]
     assert first.beta != second.beta
@@ -89,21 +88,19 @@ def test_very_wide_first_tolerances_are_narrowed():
 def test_fresh_noise_is_charged_for_both_phases():
     """The plan adds the first level to the last."""
     operator = Probe.planned(condition("a"), aim(1), fresh=HALF)
-    scale = operator.scales[0]
+    (scale,) = operator.scales
+    first, last = scale.units[0], scale.units[-1]
     assert scale.chain is None
-    assert scale.charges[0] == scale.units[0]
-    assert scale.charges[-1] == scale.units[0] + scale.units[-1]
+    assert (scale.charges[0], scale.charges[-1]) == (first, first + last)
     assert operator.plan.epsilon > Probe.priced(condition("a"), aim(1)).epsilon
 
 
 def test_fresh_noise_never_decides_both_ways():
     """A wide tolerance on a rate that serves a narrow one: what is true is not false as well."""
-    of = condition("a AND NOT b", statistics=(0, 0))
     wanted = aim(2, tolerances=(1, 200), first_tolerances=(4, 200))
-    operator = Probe.planned(of, wanted, fresh=HALF)
-    for scale in operator.scales:
-        for rungs in scale.rungs:
-            assert all(-low < high for low, high in zip(rungs.low, rungs.high, strict=True))
+    operator = Probe.planned(condition("a AND NOT b", statistics=(0, 0)), wanted, fresh=HALF)
+    cuts = [each for scale in operator.scales for each in scale.rungs]
+    assert all(-low < high for each in cuts for low, high in zip(each.low, each.high, strict=True))
 
 
 @pytest.mark.parametrize("fresh", [None, HALF])
@@ -112,9 +109,9 @@ def test_expected_open_cells_are_those_that_stay_open(fresh):
     cells = 60_000
     of = condition("a", cells)
     operator = Probe.planned(of, aim(1, max_fpr=BETA, first_tolerances=(60,)), fresh=fresh)
-    statistics = np.arange(cells)[None, :] % 1500 - 650
+    statistics = np.arange(cells)[None, None] % 1500 - 650
     for candidate in range(1, operator.scales[0].last):
-        walk = Walks(of, operator.scales, statistics[None], KeyedNoise(b"flat"))
+        walk = Walks(of, operator.scales, statistics, KeyedNoise(b"flat"))
         walk.read(0, 0, ONE)
         expected = walk.likely_open(0, 0, candidate, ONE)
         walk.read(0, candidate, ONE)
@@ -127,59 +124,53 @@ def test_fresh_estimate_goes_by_the_rates_of_its_first_look():
     operator = Probe.planned(of, aim(2, first_tolerances=(500, 40)), fresh=HALF)
     firsts = apportioned(of, aim(2, tolerances=(500, 40)))
     for scale, share in zip(operator.scales, firsts, strict=True):
-        assert scale.first[0].beta == share.readings[0].beta / 2
-        assert scale.first[0].beta != scale.share.readings[0].beta
-    for scale in Probe.planned(of, aim(2)).scales:
-        assert scale.first == scale.share.readings
+        (first,), (last,) = scale.first, scale.share.readings
+        assert last.beta != first.beta == share.readings[0].beta / 2
+    assert all(scale.first == scale.share.readings for scale in Probe.planned(of, aim(2)).scales)
 
 
 @pytest.mark.parametrize("mechanism", ["probe", "probe-ent"])
 def test_settled_conjunctions_read_no_further(mechanism):
     """A cell that is far below in one operand pays next to nothing for the other."""
-    cells = 200
-    of = condition("a AND b", cells)
-    operator = create(mechanism, of, aim(2))
-    assert isinstance(operator, Probe | ProbeEnt)
-    statistics = np.full((2, cells), 100)
-    statistics[0] = -10_000_000
-    low = operator.decide(statistics, KeyedNoise(b"low")).cost.worst_units
+    operator = create(mechanism, condition("a AND b", 200), aim(2))
+    one, other = (scale.charges for scale in operator.scales)
+
+    def paid(first):
+        statistics = np.array([[first] * 200, [100] * 200])
+        return operator.decide(statistics, KeyedNoise(b"settled")).cost.worst_units
+
+    low, high = paid(-10_000_000), paid(10_000_000)
     # The first level of the operand read first settles; ties go to the formula's order.
-    assert low <= sum(scale.charges[0] for scale in operator.scales)
-    if mechanism == "probe":
-        assert low == operator.scales[0].charges[0]
-    statistics[0] = 10_000_000
-    high = operator.decide(statistics, KeyedNoise(b"high")).cost
-    assert high.worst_units > 2 * low
-    assert high.worst_units <= operator.scales[1].charges[-1] + operator.scales[0].charges[0]
+    assert low == one[0] if mechanism == "probe" else low <= one[0] + other[0]
+    assert 2 * low < high <= other[-1] + one[0]
+
+
+def crowd(cells, near, value):
+    """Return so many cells at a value, and the others as clear negatives."""
+    statistics = np.full((1, cells), -1000)
+    statistics[0, :near] = value
+    return statistics
 
 
 def test_probe_reads_no_more_than_the_estimate_asks_for():
     """Many clear negatives allow a few open cells: phase two is not read; few don't: it is."""
     cells = 2000
-    of = condition("a", cells)
-    operator = Probe.planned(of, aim(1, max_fpr=Fraction(1, 10)))
-    scale = operator.scales[0]
-    statistics = np.full((1, cells), -1000)
-    statistics[0, :20] = 60  # well within u_0, far beyond u
-    relaxed = operator.decide(statistics, KeyedNoise(b"few"))
-    assert relaxed.cost == LevelCosts.uniform(scale.charges[0], cells)
-    statistics[0, :1900] = 60
-    strict = operator.decide(statistics, KeyedNoise(b"many"))
-    assert strict.cost.worst_units > scale.charges[0]
-    false_alarms = np.count_nonzero(strict.fired[:1900])
-    assert false_alarms < 0.2 * 2000
+    operator = Probe.planned(condition("a", cells), aim(1, max_fpr=Fraction(1, 10)))
+    first = operator.scales[0].charges[0]
+    # Well within u_0, far beyond u.
+    relaxed = operator.decide(crowd(cells, 20, 60), KeyedNoise(b"few"))
+    assert relaxed.cost == LevelCosts.uniform(first, cells)
+    strict = operator.decide(crowd(cells, 1900, 60), KeyedNoise(b"many"))
+    assert strict.cost.worst_units > first
+    assert np.count_nonzero(strict.fired[:1900]) < 0.2 * cells
 
 
 def test_estimate_picks_the_coarsest_level_that_keeps_it():
     """The nearer open cells lie to the threshold, the finer; with no allowance, the last level."""
-    cells = 5000
-    of = condition("a", cells)
-    levels = []
+    of, levels = condition("a", 5000), []
     for value, max_fpr in ((50, Fraction(1, 10)), (80, Fraction(1, 10)), (80, Fraction(1, 1000))):
         operator = Probe.planned(of, aim(1, max_fpr=max_fpr))
-        statistics = np.full((1, cells), -1000)
-        statistics[0, :1000] = value
-        walk = Walks(of, operator.scales, statistics[None], KeyedNoise(b"level"))
+        walk = Walks(of, operator.scales, crowd(5000, 1000, value)[None], KeyedNoise(b"level"))
         walk.read(0, 0, ONE)
         levels.append(int(operator.refined(walk, 0, ONE)[0]))
     assert 0 < levels[0] < levels[1] < levels[2] == operator.scales[0].last
@@ -188,10 +179,6 @@ def test_estimate_picks_the_coarsest_level_that_keeps_it():
 @pytest.mark.parametrize("value", [60, 80, 88])
 def test_phase_two_goes_on_until_the_estimate_is_kept(value):
     """Cells crowded beyond the tolerance: false alarms end within max_fpr all the same."""
-    cells = 5000
-    of = condition("a", cells)
-    operator = Probe.planned(of, aim(1, max_fpr=Fraction(1, 10)))
-    statistics = np.full((1, cells), -1000)
-    statistics[0, :1000] = value
-    decision = operator.decide(statistics, KeyedNoise(b"crowd"))
-    assert np.count_nonzero(decision.fired) <= cells / 10
+    operator = Probe.planned(condition("a", 5000), aim(1, max_fpr=Fraction(1, 10)))
+    fired = operator.decide(crowd(5000, 1000, value), KeyedNoise(b"crowd")).fired
+    assert np.count_nonzero(fired) <= 5000 / 10

@@ -16,13 +16,6 @@ from operators.formulas.treewalk import rounded_costs, still_open
 from tests.support.formulas import random_formula
 
 
-def states(formula):
-    """Return every state of the literals: false, open or true, one cell each."""
-    table = np.indices((3,) * len(formula.literals)).reshape(len(formula.literals), -1)
-    sure = {one: row == 2 for one, row in zip(formula.literals, table, strict=True)}
-    return sure, {one: row > 0 for one, row in zip(formula.literals, table, strict=True)}
-
-
 def open_by_definition(formula, sure, open_):
     """Return the open literals whose value changes the answer for some value of the others."""
     found = set()
@@ -38,6 +31,25 @@ def open_by_definition(formula, sure, open_):
     return found
 
 
+def states(formula, cells=None):
+    """Yield states of the literals, false, open or true: what is found to be open, and has to be.
+
+    All of them, or those of some cells.
+    """
+    literals = formula.literals
+    table = np.indices((3,) * len(literals)).reshape(len(literals), -1)
+    sure = {one: row == 2 for one, row in zip(literals, table, strict=True)}
+    possible = {one: row > 0 for one, row in zip(literals, table, strict=True)}
+    marks = still_open(formula, sure, possible)
+    settled = formula.evaluate_literals(sure) == formula.evaluate_literals(possible)
+    assert np.array_equal(settled, ~np.logical_or.reduce(list(marks.values())))
+    for cell in range(settled.size) if cells is None else cells(settled.size):
+        true = {one: bool(sure[one][cell]) for one in literals}
+        undecided = {one for one in literals if possible[one][cell] and not true[one]}
+        found = {one for one in literals if marks[one][cell]}
+        yield found, open_by_definition(formula, true, undecided)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -50,14 +62,7 @@ def open_by_definition(formula, sure, open_):
 )
 def test_open_literals_are_those_that_can_change_the_answer(text):
     """Where each literal is written once: exactly, in every state of all literals."""
-    formula = Formula.parse(text)
-    sure, possible = states(formula)
-    marks = still_open(formula, sure, possible)
-    for cell in range(next(iter(sure.values())).size):
-        true = {one: bool(sure[one][cell]) for one in formula.literals}
-        undecided = {one for one in formula.literals if possible[one][cell] and not true[one]}
-        expected = open_by_definition(formula, true, undecided)
-        assert {one for one in formula.literals if marks[one][cell]} == expected
+    assert all(found == needed for found, needed in states(Formula.parse(text)))
 
 
 @settings(max_examples=60)
@@ -66,16 +71,8 @@ def test_open_literals_never_leave_an_answer_undecided(seed):
     """Random formulas, literals repeated: none missing, and none open means settled."""
     source = random.Random(seed)
     formula = random_formula(source, "abc")
-    sure, possible = states(formula)
-    marks = still_open(formula, sure, possible)
-    settled = formula.evaluate_literals(sure) == formula.evaluate_literals(possible)
-    any_open = np.logical_or.reduce(list(marks.values()))
-    assert np.array_equal(settled, ~any_open)
-    for cell in source.sample(range(settled.size), min(15, settled.size)):
-        true = {one: bool(sure[one][cell]) for one in formula.literals}
-        undecided = {one for one in formula.literals if possible[one][cell] and not true[one]}
-        expected = open_by_definition(formula, true, undecided)
-        assert expected <= {one for one in formula.literals if marks[one][cell]}
+    some = states(formula, lambda size: source.sample(range(size), min(15, size)))
+    assert all(needed <= found for found, needed in some)
 
 
 def test_costs_of_many_values_are_rounded_up_to_fit():

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from operators.noise.gradual import GradualNoise
 from operators.noise.source import KeyedNoise
@@ -15,12 +14,3 @@ def test_a_single_level_is_plain_discrete_laplace():
     """Without a coarser level, nothing else is drawn."""
     drawn = GradualNoise((Fraction(1, 2),)).draw(KeyedNoise(b"one"), 100)
     assert np.array_equal(drawn[0], KeyedNoise(b"one").discrete_laplace(Fraction(1, 2), 100))
-
-
-@pytest.mark.parametrize(
-    "levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(1), Fraction(1)), (2, 1)]
-)
-def test_levels_that_do_not_rise_are_refused(levels):
-    """Equal, falling, zero or missing levels have no chain."""
-    with pytest.raises(ValueError, match="gradual release"):
-        GradualNoise(levels)

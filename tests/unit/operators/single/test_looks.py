@@ -19,7 +19,6 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import create
-from operators.single.looks import EarlyAlarms
 from operators.svt.early import RunLooks
 
 LOOKS = 4
@@ -29,19 +28,17 @@ WINDOWS = 60
 
 def early(mechanism, *, downward=False):
     """Return early alarms over the second of two statistics, each cell with its own threshold."""
-    thresholds = np.arange(20, 20 + CELLS)
+    atom = ThresholdAtom(1, np.arange(20, 20 + CELLS))
     formula = Formula.parse("NOT a" if downward else "a")
-    condition = Condition(formula, {"a": ThresholdAtom(1, thresholds)}, (1, 2), monotone=True)
-    found = create(mechanism, condition, Aim(Fraction(1, 20), (6,), looks=LOOKS))
-    assert isinstance(found, EarlyAlarms)
-    return found
+    condition = Condition(formula, {"a": atom}, (1, 2), monotone=True)
+    return create(mechanism, condition, Aim(Fraction(1, 20), (6,), looks=LOOKS))
 
 
 def courses(*, downward=False):
     """Return windows whose second statistic grows, or falls, past the thresholds in some cells."""
     random = np.random.default_rng(7)
     grown = random.integers(0, 9, (WINDOWS, LOOKS, 2, CELLS)).cumsum(axis=1)
-    return (44 - grown if downward else grown).astype(np.int64)
+    return 44 - grown if downward else grown
 
 
 class Given(NoiseSource):
@@ -51,27 +48,20 @@ class Given(NoiseSource):
         """Draw the same arrays every time; ``None`` is for all windows."""
         super().__init__()
         random = np.random.default_rng(11)
-        self.opened = random.geometric(0.2, (WINDOWS, CELLS)) - 1
-        self.asked = random.geometric(0.2, (WINDOWS, LOOKS, CELLS)) - 1
-        self.coins = random.integers(0, 1 << 64, (WINDOWS, LOOKS, CELLS), dtype=np.uint64)
-        self.windows = slice(None) if window is None else slice(window, window + 1)
-        self.requests = 0
+        geometric = random.geometric(0.2, (LOOKS + 1, WINDOWS, CELLS)) - 1
+        coins = random.integers(0, 1 << 64, (LOOKS, WINDOWS, CELLS), dtype=np.uint64)
+        own = slice(None) if window is None else slice(window, window + 1)
+        self.steps, self.coins = iter(geometric[:, own]), iter(coins[:, own])
 
     def geometric(self, _t, n):
         """Return the thresholds' noise at first, then that of look after look."""
-        if not self.requests:
-            drawn = self.opened[self.windows]
-        else:
-            drawn = self.asked[self.windows, self.requests - 1]
-        self.requests += 1
+        drawn = next(self.steps).ravel()
         assert drawn.size == n
-        return drawn.reshape(-1).astype(np.int64)
+        return drawn
 
     def bernoulli(self, thresholds):
         """Toss the coins of look after look."""
-        coins = self.coins[self.windows, self.requests]
-        self.requests += 1
-        return coins.reshape(-1) < thresholds
+        return next(self.coins).ravel() < thresholds
 
 
 def step_by_step(operator, statistics):
@@ -99,14 +89,12 @@ def test_windows_tried_at_once_ring_as_those_that_are_released(mechanism, downwa
 
 def test_thresholds_that_windows_share_are_found_out(monkeypatch):
     """A broken twin draws one window's thresholds and looks at all windows with them."""
-    plain = RunLooks.open
+    operator, statistics, plain = early("svt"), courses(), RunLooks.open
+    right = step_by_step(operator, statistics)
 
     def shared(self, cells, noise):
-        drawn = plain(self, cells, noise)
-        return np.tile(drawn[:CELLS], cells // CELLS)
+        return np.tile(plain(self, cells, noise)[:CELLS], cells // CELLS)
 
-    operator, statistics = early("svt"), courses()
-    right = step_by_step(operator, statistics)
     monkeypatch.setattr(RunLooks, "open", shared)
     assert not np.array_equal(operator.first_looks(statistics, Given()), right)
 
@@ -120,8 +108,7 @@ def test_looks_in_the_wrong_order_are_found_out():
 
 def test_a_window_is_tried_with_all_its_looks():
     """Fewer of them are another alarm."""
-    operator = early("svt")
-    with pytest.raises(ArgumentError):
-        operator.first_looks(courses()[:, 1:], Given())
-    with pytest.raises(ArgumentError):
-        replace(operator, looks=LOOKS + 1).first_looks(courses(), Given())
+    operator, other = early("svt"), replace(early("svt"), looks=LOOKS + 1)
+    for tried, statistics in ((operator, courses()[:, 1:]), (other, courses())):
+        with pytest.raises(ArgumentError):
+            tried.first_looks(statistics, Given())

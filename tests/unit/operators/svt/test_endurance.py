@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -42,11 +43,10 @@ def test_endurance_is_the_sum_over_every_course(terms):
 def test_questions_that_were_taken_as_independent_would_be_caught():
     """The broken twin spends a run by the mean rate: far from what a shared threshold does."""
     steps, terms = np.array([-3, -6, -3]), plan()
-    rate = endurance(terms, steps[:1], 1).unlimited
-    other = endurance(terms, steps[1:2], 1).unlimited
-    rates = [rate, other, rate, rate, rate]  # the quietest of the last window is not asked before
-    none = math.prod(1 - one for one in rates)
-    one = sum(none * each / (1 - each) for each in rates)
+    near, far = (endurance(terms, steps[at : at + 1], 1).unlimited for at in (0, 1))
+    rates = [near, far, near, near, near]  # the quietest of the last window is not asked before
+    none = math.prod(1 - rate for rate in rates)
+    one = sum(none * rate / (1 - rate) for rate in rates)
     assert abs((1 - none - one) - endurance(terms, steps, 2).spent) > 1e-3
 
 
@@ -73,26 +73,14 @@ def test_no_run_of_cells_farther_away_misses_more():
     """Lower cells, fewer of them and alarms among them: all below the bound, and near cells not."""
     terms = plan(4)
     bound = missed_in_silence(terms, 3, 12)
-    for quiet in ([-3] * 12, [-3] * 5 + [-9] * 7, [-3, -4, -5, -6] * 3, [-3] * 4, []):
-        for rung in ([], [-3], [-8, -3], [0, 0, -1]):
-            asked = quiet[: 12 - len(rung)]
-            assert missed_given(terms, asked, rung) <= bound * (1 + 1e-12)
+    quiets = [-3] * 12, [-3] * 5 + [-9] * 7, [-3, -4, -5, -6] * 3, [-3] * 4, []
+    for quiet, fired in product(quiets, ([], [-3], [-8, -3], [0, 0, -1])):
+        assert missed_given(terms, quiet[: 12 - len(fired)], fired) <= bound * (1 + 1e-12)
     assert missed_given(terms, [-2] * 12) > bound * 1.01
 
 
 def test_very_long_silences_reach_far():
     """A million silent questions next to the threshold: beyond where the noise had its mass."""
-    terms = plan()
-    assert missed_in_silence(terms, 1, 10**6) > 0.99
-    assert missed_in_silence(terms, 60, 10**3) == pytest.approx(
-        missed_in_silence(terms, 60, 0), rel=1e-4
-    )
-    for distance, asked in ((0, 3), (2, -1)):
-        with pytest.raises(ValueError, match="below their thresholds"):
-            missed_in_silence(terms, distance, asked)
-
-
-def test_there_is_no_run_of_nothing():
-    """A run has a window and a cell."""
-    with pytest.raises(ValueError, match="at least one window"):
-        endurance(plan(), np.array([-1]), 0)
+    assert missed_in_silence(plan(), 1, 10**6) > 0.99
+    far, alone = (missed_in_silence(plan(), 60, asked) for asked in (10**3, 0))
+    assert far == pytest.approx(alone, rel=1e-4)

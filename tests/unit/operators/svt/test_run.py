@@ -26,15 +26,15 @@ from tests.support.svt import aim, condition, plan
 
 @pytest.mark.long
 def test_user_in_every_window_is_charged_for_alarms_only():
-    """Over 10,000 windows a run costs eps_1 and its alarms; every window alone would pay again."""
+    """Over 1,000 windows a run costs eps_1 and its alarms; every window alone would pay again."""
     made = Svt.planned(condition(2), aim(5, alarms=10))
     alone = price("tslm", condition(2), aim(5))
     noise = KeyedNoise(b"user")
     state = made.open(noise)
     quiet, loud = np.full((1, 2), -400), np.array([[400, -400]])
     charged = rung = 0
-    for window in range(10_000):
-        decided = made.ask(loud if window % 2_500 == 0 else quiet, state, noise, window)
+    for window in range(1_000):
+        decided = made.ask(loud if window % 250 == 0 else quiet, state, noise, window)
         state = RunState.from_bytes(decided.state.to_bytes())
         charged += made.cost_units(window == 0, decided.rung)
         rung += decided.rung
@@ -46,15 +46,13 @@ def test_user_in_every_window_is_charged_for_alarms_only():
 def test_spent_run_answers_nothing():
     """After its alarms nothing is asked; the window that spends it answers as far as it asked."""
     made = Svt.planned(condition(100), aim(5, alarms=3))
-    noise = KeyedNoise(b"spent")
-    loud = np.full((1, 100), 10_000)
+    noise, loud = KeyedNoise(b"spent"), np.full((1, 100), 10_000)
     first = made.ask(loud, made.open(noise), noise)
     assert first.rung == first.answered.sum() == 3
     assert (first.fired == first.answered).all()
     assert (first.state.left, first.state.rung) == (0, 3)
     second = made.ask(loud, first.state, noise)
-    assert not second.fired.any()
-    assert not second.answered.any()
+    assert not (second.fired | second.answered).any()
     assert second.state == first.state
     decision = made.decide(loud, noise)
     assert decision.fired.sum() == 3
@@ -64,78 +62,49 @@ def test_spent_run_answers_nothing():
 def test_cells_put_back_are_asked_with_later_windows():
     """A negative cell is asked ``questions`` times in all, names its own window, then is let go."""
     terms = plan(4, questions=3, put_back=True)
-    noise = KeyedNoise(b"back")
-    state = RunState(0, 4, 0, terms.open_units)
-    silent = ask(terms, state, np.array([-(10**6), -(10**6)]), noise, window=7)
-    assert silent.state.queue.tolist() == [[7, 0, -(10**6), 1], [7, 1, -(10**6), 1]]
-    loud = silent.state.queue.copy()
-    loud[0, 2] = 10**6  # what a lucky draw would do
-    state = replace(silent.state, queue=loud)
-    second = ask(terms, state, np.array([-(10**6)]), noise, window=8)
-    assert second.late == ((7, 0),)
-    assert second.rung == 1
-    assert not second.fired.any()
-    assert second.state.queue.tolist() == [[7, 1, -(10**6), 2], [8, 0, -(10**6), 1]]
-    third = ask(terms, second.state, np.array([-(10**6)]), noise, window=9)
-    assert [row[:2] for row in third.state.queue.tolist()] == [[8, 0], [9, 0]]
-    assert (third.state.left, third.state.rung) == (3, 1)
+    noise, far = KeyedNoise(b"back"), 10**6
+
+    def asked(state, window, cells=1):
+        return ask(terms, state, np.full(cells, -far), noise, window=window)
+
+    silent = asked(RunState(0, 4, 0, terms.open_units), 7, cells=2).state
+    assert silent.queue.tolist() == [[7, 0, -far, 1], [7, 1, -far, 1]]
+    lucky = silent.queue.copy()
+    lucky[0, 2] = far  # what a lucky draw would do
+    second = asked(replace(silent, queue=lucky), 8)
+    assert (second.late, second.rung, second.fired.any()) == (((7, 0),), 1, False)
+    assert second.state.queue.tolist() == [[7, 1, -far, 2], [8, 0, -far, 1]]
+    third = asked(second.state, 9).state
+    assert third.queue[:, :2].tolist() == [[8, 0], [9, 0]]
+    assert (third.left, third.rung) == (3, 1)
 
 
 def test_state_survives_storage():
     """Bytes give back an equal state, show nothing in a repr, and bad ones are refused."""
-    queue = np.array([[1 << 40, 2, -(1 << 60), 1]])
-    state = RunState(-(1 << 50), 2, 1, 10**12, queue)
-    again = RunState.from_bytes(state.to_bytes())
-    assert again == state
+    state = RunState(-(1 << 50), 2, 1, 10**12, np.array([[1 << 40, 2, -(1 << 60), 1]]))
+    stored = state.to_bytes()
+    again = RunState.from_bytes(stored)
+    assert again == state != replace(state, left=1)
     assert hash(again) == hash(state)
-    assert again != replace(state, left=1)
-    assert again != 5
-    assert str(1 << 50) not in repr(state)
-    assert str(1 << 60) not in repr(state)
+    assert not any(str(1 << secret) in repr(state) for secret in (50, 60))
     with pytest.raises(ValueError, match="read-only"):
         again.queue[0, 0] = 1
-    newer = state.to_bytes().replace(b"\x96\x01", b"\x96\x02", 1)
-    for bad in (b"", b"\xc0", newer, state.to_bytes()[:-1], state.to_bytes() + b"\x00"):
+    newer = stored.replace(b"\x96\x01", b"\x96\x02", 1)
+    for bad in (b"", b"\xc0", newer, stored[:-1], stored + b"\x00"):
         with pytest.raises(LedgerCorruptError) as caught:
             RunState.from_bytes(bad)
         assert caught.value.__cause__ is None
         assert str(1 << 50) not in str(caught.value)
 
 
-def test_state_of_other_terms_is_refused():
-    """A threshold drawn for other terms, other alarms, a queue where none is kept, odd arrays."""
-    noise, steps = KeyedNoise(b""), np.zeros(2, int)
-    state = open_run(plan(3), noise)
-    queued = replace(state, queue=np.zeros((1, 4), int))
-    for terms, of in ((plan(2), state), (plan(3, open_units=5), state), (plan(3), queued)):
-        with pytest.raises(ValueError, match="other terms"):
-            ask(terms, of, steps, noise)
-
-    for odd in (np.zeros(2), np.zeros((1, 2), int)):
-        with pytest.raises(ValueError, match="int64"):
-            ask(plan(3), state, odd, noise)
-    with pytest.raises(ValueError, match="one row per statistic"):
-        Svt.planned(condition(), aim()).ask(np.zeros((1, 2), int), state, noise)
-    for left, rung in ((-1, 0), (0, -1)):
-        with pytest.raises(ValueError, match="is negative"):
-            RunState(0, left, rung, 1)
-    with pytest.raises(ValueError, match="four int64"):
-        RunState(0, 1, 0, 1, np.zeros((2, 3), int))
-
-
 def test_costs_of_windows_add_up():
     """However alarms fall into windows, the increments sum to the run's loss, to the unit."""
     terms = plan(4, open_units=7, alarm_units=3)
     for parts in product(range(5), repeat=3):
-        if sum(parts) > 4:
-            with pytest.raises(ValueError, match="`rung` is not from 0"):
-                terms.cost_units(opening=True, rung=sum(parts))
-            continue
-        spent = sum(terms.cost_units(opening=at == 0, rung=rung) for at, rung in enumerate(parts))
-        assert spent == 7 + sum(parts) * 3
+        if sum(parts) <= 4:
+            costs = [terms.cost_units(opening=not at, rung=n) for at, n in enumerate(parts)]
+            assert sum(costs) == 7 + sum(parts) * 3
     assert terms.epsilon_units == 7 + 12
-    with pytest.raises(ValueError, match="`rung` is not from 0"):
-        terms.cost_units(opening=True, rung=-1)
 
 
 def test_extreme_counts_are_answered():
@@ -149,12 +118,8 @@ def test_extreme_counts_are_answered():
 def test_variants_ask_with_their_noise():
     """Laplace questions are drawn at the plan's rate; Gaussian losses grow as they should."""
     terms, noise = plan(3), KeyedNoise(b"variants")
-    state = open_run(terms, noise)
-    decided = ask(terms, state, np.full(50, -3), noise, draw=laplace_questions(terms, noise))
-    assert decided.rung <= 3
+    draw = laplace_questions(terms, noise)
+    assert ask(terms, open_run(terms, noise), np.full(50, -3), noise, draw=draw).rung <= 3
     losses = [gaussian_epsilon(terms, variance, 100, 1e-6) for variance in (10.0, 100.0, 1000.0)]
-    assert losses == sorted(losses, reverse=True)
-    assert losses[-1] > float(terms.threshold_rate)
+    assert losses[0] > losses[1] > losses[2] > float(terms.threshold_rate)
     assert gaussian_epsilon(replace(terms, monotone=True), 10.0, 100, 1e-6) < losses[0]
-    with pytest.raises(ValueError, match="delta"):
-        gaussian_epsilon(terms, 1.0, 1, 0.0)

@@ -31,14 +31,6 @@ def test_terms_split_a_budget():
         if units > 100:
             w = float(optimal_split(alarms, monotone=False))
             assert alarms * terms.alarm_units / terms.open_units == pytest.approx(w, rel=1e-6)
-    with pytest.raises(ValueError, match="loss unit"):
-        SvtPlan.of_budget(3, 50)
-    for field, least in (("open_units", 1), ("alarm_units", 2), ("alarms", 1), ("questions", 1)):
-        below = {field: least - 1}
-        with pytest.raises(ValueError, match=r"out of range|loss unit"):
-            replace(plan(), **below)
-    with pytest.raises(ValueError, match="correction"):
-        plan(1, correction=1 << 61)
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
@@ -54,9 +46,6 @@ def test_accuracy_is_that_of_runs(one_sided):
     assert right(alpha) >= 1 - beta > right(alpha - 1)
     assert accuracy(terms, negatives, 1e-300) > 100
     assert accuracy(terms, 0, beta) <= alpha <= accuracy(replace(terms, questions=5), 30, beta)
-    for wrong in ((-1, 0.1), (1, 0.0), (1, 1.0)):
-        with pytest.raises(ValueError, match="accuracy"):
-            accuracy(terms, *wrong)
 
 
 def test_accuracy_meets_the_papers_theorem():
@@ -69,16 +58,12 @@ def test_accuracy_meets_the_papers_theorem():
         assert accuracy(terms, negatives, 0.1) <= bound
 
 
-def test_discrete_gaussian_follows_its_law():
+@pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(25, 2)], ids=str)
+def test_discrete_gaussian_follows_its_law(variance):
     """40,000 draws against exp(-z^2 / 2 sigma^2), scaled; twice the variance fails."""
-    noise = KeyedNoise(b"gauss")
-    for variance in (Fraction(1, 3), Fraction(25, 2)):
-        at = np.arange(-60, 61)
-        masses = np.exp(-(at**2) / (2 * float(variance)))
-        drawn = discrete_gaussian(noise, variance, 40_000)
-        assert p_value(drawn, masses / masses.sum()) > 1e-4
-        wider = np.exp(-(at**2) / (4 * float(variance)))
-        assert p_value(drawn, wider / wider.sum()) < 1e-9
-    assert discrete_gaussian(noise, Fraction(1), 0).size == 0
-    with pytest.raises(ValueError, match="above 0"):
-        discrete_gaussian(noise, Fraction(0), 1)
+    noise, at = KeyedNoise(b"gauss"), np.arange(-60, 61)
+    drawn = discrete_gaussian(noise, variance, 40_000)
+    right, wider = (np.exp(-(at**2) / (2 * float(each))) for each in (variance, 2 * variance))
+    assert p_value(drawn, right / right.sum()) > 1e-4
+    assert p_value(drawn, wider / wider.sum()) < 1e-9
+    assert discrete_gaussian(noise, variance, 0).size == 0
