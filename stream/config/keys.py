@@ -14,7 +14,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    PlainValidator,
     WithJsonSchema,
     WrapValidator,
 )
@@ -40,6 +39,7 @@ from stream.config.scalars import (
     Pair,
     Period,
     Probability,
+    Reads,
     Secret,
     Share,
     Text,
@@ -91,9 +91,7 @@ _Cap = Annotated[Whole, within(1, "{key} is not from 1 to 1,000,000", "write {ke
 _LengthMs = Annotated[DurationMs, within(1, "{key} is 0", "write {key}: 1m")]
 
 
-PublicValues = Annotated[
-    tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
-]
+PublicValues = Annotated[tuple[str, ...] | str, Reads(domain_of, shapes.LIST_OR_FILE)]
 _Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
 Amounts = Annotated[
     dict[str, Exact], BeforeValidator(by_name), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
@@ -313,7 +311,7 @@ class TimingModel(_Model):
 class AlarmModel(_Model):
     """One alarm: its condition, its requirements, and how it is decided."""
 
-    sql: Annotated[str, BeforeValidator(verbatim), WithJsonSchema(shapes.TEXT)]
+    sql: Annotated[str, Reads(verbatim, shapes.TEXT)]
     """SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ..."""
     active: Text | None = None
     """public schedule in timezone: "Mon-Fri 07:00-22:00"; default: always"""

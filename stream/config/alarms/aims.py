@@ -134,10 +134,8 @@ class AimReader:
 
     def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
-        entries: dict[str, Fraction] = {}
-        for atom in self._compared:
-            unit = self.counting.spec_of(atom).per_unit
-            entries[atom.text] = min(int(value / unit), max(self._room(atom) // 2, 0)) * unit
+        units = {atom.text: self.counting.spec_of(atom).per_unit for atom in self._compared}
+        entries = {text: value // unit * unit for text, unit in units.items()}
         return f"write tolerance: {mapping_text(entries)}"
 
     def _amount(self, value: Fraction, atom: CountedAtom, at: Loc) -> int:
@@ -162,8 +160,6 @@ class AimReader:
         unit = self.counting.spec_of(atom).per_unit
         half, lowest = decimal(max(room // 2, 0) * unit), decimal(room * unit)
         hint = "write 0" if room < 2 else f"write {half} or less"
-        if "" in self.model.tolerance and len(self._compared) > 1:
-            hint = self._one_each(self.model.tolerance[""])
         if tolerance > room:
             message = f"the tolerance of {text} exceeds its lowest threshold, {lowest}: the alarm"
             message += " might fire for an empty group"

@@ -96,7 +96,7 @@ class AlarmBuilder:
             raise Refused
         levels = levels_of(model, parsed, findings)
         model, parsed = levels[0].model, levels[0].parsed
-        how, timing = model.mechanism, model.timing
+        how = model.mechanism
         domain, members = (
             Domain(names, tuple(parsed.feed.fields[name].domain or () for name in names))
             for names in (parsed.group, parsed.members)
@@ -141,10 +141,7 @@ class AlarmBuilder:
             where=parsed.where,
             **vars(replace(read, aim=aim, condition=condition)),
             mechanism=how.name,
-            grace_ms=timing.grace_ms,
-            publish_delay_ms=timing.publish_delay_ms,
-            decide_timeout_ms=timing.decide_timeout_ms,
-            max_age_ms=timing.max_age_ms,
+            **model.timing.model_dump(exclude={"reference_timeout_ms"}),
             sql=model.sql,
             fingerprint="",
             share=model.share or Fraction(0),

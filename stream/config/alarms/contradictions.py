@@ -9,7 +9,7 @@ is constant, while some dependences between aggregates go unnoticed.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, inf, prod
+from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -49,59 +49,59 @@ def constant_condition(
     Returns:
         The outcome, and the first cell that has it.
     """
-    measures = dict.fromkeys(asked.measure for asked in levels)
-    cells = unlike_cells(levels.values())
-    read = [_truth(measure, levels, cells) for measure in measures]
+    measures = list(dict.fromkeys(asked.measure for asked in levels))
+    cells, size = unlike_cells(levels.values()), 1
+    truth: dict[Asked, NDArray[np.bool_]] = {}
+    for measure in measures:
+        mine = _truth(measure, levels, cells)
+        # The places of every measure's values have an axis of their own; the last one is of cells.
+        shape = [-1 if each == measure else 1 for each in measures]
+        truth |= {asked: each.reshape(*shape, len(cells)) for asked, each in mine.items()}
+        size *= next(iter(mine.values())).shape[0]
+    if size > MOST_COMBINATIONS:
+        return None
     # Where all comparisons have the same outcomes at all places, so has the condition.
-    codes = [np.packbits(truth.reshape(-1, truth.shape[2]), axis=0) for _, truth in read]
-    _, firsts = np.unique(np.concatenate(codes), axis=1, return_index=True)
-    tried = 0
-    for first in sorted(firsts.tolist()):
-        regions = [np.unique(truth[:, :, first], axis=0) for _, truth in read]
-        sizes = [len(each) for each in regions]
-        size = prod(sizes)
-        tried += size
-        if size > MOST_COMBINATIONS or tried > _MOST_TRIED:
-            continue
-        combined = np.unravel_index(np.arange(size), sizes)
-        holds: dict[Asked, NDArray[np.bool_]] = {}
-        for (mine, _), region, at in zip(read, regions, combined, strict=True):
-            holds.update(zip(mine, region[at].T, strict=True))
-        outcomes = tree.holds(holds.__getitem__)
-        if outcomes.all() or not outcomes.any():
-            return bool(outcomes[0]), int(cells[first])
+    outcomes = np.concatenate([each.reshape(-1, len(cells)) for each in truth.values()])
+    firsts: dict[bytes, int] = {}
+    for at, code in enumerate(np.packbits(outcomes, axis=0).T):
+        firsts.setdefault(code.tobytes(), at)
+    for first in list(firsts.values())[: _MOST_TRIED // size]:
+        whole = tree.holds(lambda asked, cell=first: truth[asked][..., cell])
+        if whole.all() or not whole.any():
+            return bool(whole.all()), int(cells[first])
     return None
 
 
 def _truth(
-    measure: Measure,
-    levels: Mapping[Asked, Levels],
-    cells: NDArray[np.intp],
-) -> tuple[tuple[Asked, ...], NDArray[np.bool_]]:
-    """Return the comparisons of a measure, and their outcomes wherever its values may lie.
+    measure: Measure, levels: Mapping[Asked, Levels], cells: NDArray[np.intp]
+) -> dict[Asked, NDArray[np.bool_]]:
+    """Return the outcomes of a measure's comparisons wherever its values may lie.
 
     A value lies at one cut and below the next; cuts are numbered in order.
 
     Returns:
-        The outcomes in shape (places, comparisons, cells).
+        Each in shape (places, cells).
     """
-    mine = tuple(asked for asked in levels if asked.measure == measure)
-    cuts = [[_cut(value, asked) for value in levels[asked].values] for asked in mine]
+    cuts = {
+        asked: [_cut(value, asked) for value in each.values]
+        for asked, each in levels.items()
+        if asked.measure == measure
+    }
     (least, most), after = measure.span, int(measure.function is Function.AVG)
     low = (-inf if least is None else least, 0)  # all values are at this one, and none is at `high`
     high = ((inf if most is None else most) + 1 - after, after)
-    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts)))}
-    rows = np.stack(
-        [
-            levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
-            for asked, row in zip(mine, cuts, strict=True)
-        ]
-    )
-    places = np.where((ranks[low] < rows) & (rows < ranks[high]), rows, ranks[low])
-    places = np.vstack([np.full_like(rows[:1], ranks[low]), places])
-    upward = np.array([asked.comparison.upward for asked in mine])
-    truth = (places[:, np.newaxis] >= rows) == upward[:, np.newaxis]
-    return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if measure.nullable else truth
+    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts.values())))}
+    rows = {
+        asked: levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
+        for asked, row in cuts.items()
+    }
+    places = np.stack([np.full(len(cells), ranks[low]), *rows.values()])
+    places = np.where((ranks[low] < places) & (places < ranks[high]), places, ranks[low])
+    null = np.zeros((int(measure.nullable), len(cells)), np.bool_)
+    return {
+        asked: np.concatenate([(places >= row) == asked.comparison.upward, null])
+        for asked, row in rows.items()
+    }
 
 
 def _cut(value: Fraction, asked: Asked) -> _Cut:

@@ -153,32 +153,13 @@ def _of_levels(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Ite
         yield "severity", "severity needs two levels or more", hint
     if mechanism_of(name).severities is None:
         yield "mechanism", f"mechanism {name} has no severity levels", SEVERITY_HINT
-    function = leaves[0].measure.function
-    another = f"{function.value} cannot have severity levels, because its levels share"
-    for holds, message, hint in (
-        (
-            len(leaves) > 1,
-            f"severity levels need one comparison; HAVING has {len(leaves)}",
-            LEVELS_HINT,
-        ),
-        (
-            function not in _ADDED_UP,
-            f"{another} no noise",
-            "write COUNT or SUM, or one alarm per level",
-        ),
-        (
-            parsed.cumulative,
-            "early alarms (CUMULATE) have no severity levels",
-            "write TUMBLE instead of CUMULATE",
-        ),
-        (
-            parsed.members,
-            "an alarm that counts groups has no severity levels",
-            "write one alarm per level",
-        ),
-    ):
-        if holds:
-            yield "sql", message, hint, words[0]
+    added_up = len(leaves) == 1 and leaves[0].measure.function in _ADDED_UP
+    if not added_up or parsed.cumulative or parsed.members:
+        message = (
+            "severity levels need one comparison of a COUNT or SUM with SEVERITY, in TUMBLE or"
+        )
+        hint = "write one alarm per level, or HAVING COUNT(*) > SEVERITY alone"
+        yield "sql", f"{message} HOP, without an outer query", hint, words[0]
     if model.hold is not None:
         message = "hold would keep a warning from becoming critical"
         yield "hold", message, "remove hold, or write one alarm per level"

@@ -15,6 +15,7 @@ Source of the quantiles' test: DP-PQD, whose median is the ceil(n/2)-th smallest
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -174,13 +175,11 @@ class Tree(Generic[L]):
         return Tree.joined(parts, conjunction=self.conjunction)
 
     def holds(self, truth: Callable[[L], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Return the truth of the tree from that of its leaves, arrays of one shape."""
+        """Return the truth of the tree from that of its leaves, arrays that go together."""
         if self.leaf is not None:
             return truth(self.leaf)
-        parts = [part.holds(truth) for part in self.parts]
         fold = np.logical_and if self.conjunction else np.logical_or
-        whole: NDArray[np.bool_] = fold.reduce(parts)
-        return whole
+        return functools.reduce(fold, (part.holds(truth) for part in self.parts))
 
 
 def reduce(

@@ -47,6 +47,7 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.GTE: Comparison.GE,
 }
 _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Alias: "an alias",
     exp.Boolean: "TRUE or FALSE",
     exp.Bracket: "a table's value",
     exp.Column: "a field",
@@ -156,10 +157,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
         )
     name = node.this.name
     if node.table:
-        if node.sql() in fields:
-            hint = f'quote a name with dots: "{node.sql()}"'
-        else:
-            hint = f"write {name}"
+        hint = f'write {name}; a name with dots needs quotes: "{node.sql()}"'
         raise SqlProblem("a field name has no prefix here", hint, node)
     if name not in fields:
         raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), node)

@@ -222,14 +222,8 @@ class _Reader:
         if len(windows) > 1:
             raise SqlProblem("GROUP BY takes one window", "remove this one", windows[1])
         fields = [node for node in nodes if not isinstance(node, exp.Anonymous)]
-        for node in fields:
-            if not isinstance(node, exp.Column):
-                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
-                hint = "write fields by their names, and one window: "
-                hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
-                raise SqlProblem(message, hint, node)
         needed, names = ("GROUP BY needs the window function itself", self._windows), []
-        for node, by in self._fields(fields, "GROUP BY takes", needed):
+        for node, by in self._fields(fields, "GROUP BY takes a window and", needed):
             if by.domain is None:
                 message = f"GROUP BY {by.name} needs the public values of {by.name}"
                 hint = _DECLARED.get(by.type, "group by a string or an integer")
@@ -318,18 +312,14 @@ class _Reader:
             if not group and numeric(node) == 1:
                 continue
             allowed = ", ".join(group) or "1"
+            message = (
+                f"SELECT takes group fields, not {named(node)}: exact values are not published"
+            )
             if isinstance(node, exp.Column):
                 name = column(node, self.feed.fields, "SELECT takes").name
                 if name in group:
                     continue
                 message = f"`{name}` is not in GROUP BY"
-            elif isinstance(node, exp.Alias):
-                message = "SELECT takes no alias"
-            elif isinstance(node, exp.AggFunc):
-                message = f"SELECT cannot have {named(node)}, because exact values"
-                message += " are never published"
-            else:
-                message = f"SELECT takes group fields, not {named(node)}"
             raise SqlProblem(message, f"write SELECT {allowed}", node)
 
 

@@ -84,10 +84,7 @@ def select_of(sql: str) -> exp.Select:
     finally:
         logger.disabled = disabled
     if not isinstance(statement, exp.Select):
-        for token in tokens:
-            if token.token_type in (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT):
-                raise SqlProblem(f"{token.text} is not supported", SHAPE, token.start)
-        raise SqlProblem("the SQL is not one SELECT", SHAPE, 0)
+        raise SqlProblem("the SQL is not one SELECT, but several joined ones", SHAPE, 0)
     for node in statement.walk():
         _check_parts(node)
     return statement
