@@ -19,7 +19,6 @@ from accountant.records import (
     PartialStatus,
     Stand,
 )
-from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import load
@@ -34,7 +33,7 @@ from tests.support.decoding import a_reader
 from tests.unit.stream.config.given import examined, loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
@@ -230,18 +229,6 @@ def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
     assert [one.complete for one in reader.partials()] == [False, True]
 
 
-def test_no_event_of_the_protected_feed_reaches_a_reference(tmp_path: Path) -> None:
-    """Nor the other way round: one event more on either side changes its own partial only."""
-    alarms = alarms_of(tmp_path)
-    sale = '{"person": "p", "shop": "east", "paid": 1, "open": true, "ts": 7}'
-    line = '{"shop": "east", "paid": 1, "open": true, "ts": 7}'
-    assert read(alarms, "sales", [sale]).digest != read(alarms, "sales", []).digest
-    assert read(alarms, "forecast", [line]).digest != read(alarms, "forecast", []).digest
-    (drift,) = counted_on(alarms.feeds["sales"], alarms)[0]
-    assert drift is alarms.by_name["drift"]
-    assert counted_on(alarms.feeds["sales"], alarms)[1].unit is PrivacyUnit.USER
-
-
 def test_a_decider_takes_the_references_of_the_window(tmp_path: Path) -> None:
     """Far references are clamped to what deciders take, without an error in the worker."""
     query = alarms_of(tmp_path, DECIDER=", decider: lm").by_name["drift"]
@@ -357,29 +344,28 @@ def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path: Path) -> None:
         assert run.ledger.reports.verify() == []
 
 
-def test_a_lagging_reference_is_waited_for_until_its_timeout(tmp_path: Path) -> None:
-    """Beyond decide_timeout too, as the alarm's own feed is whole; then the window is denied."""
+@pytest.mark.parametrize(
+    ("there", "minutes", "reason"),
+    [
+        ((*OWN, OTHERS[0]), 60, "reference_timeout"),  # longer than decide_timeout
+        ((*OTHERS, OWN[0]), 10, "partition_missing"),  # a whole reference does not prolong it
+    ],
+)
+def test_each_feed_is_waited_for_until_its_own_timeout(
+    tmp_path: Path, there: Sequence[tuple[int, list[int]]], minutes: int, reason: str
+) -> None:
+    """Then the window is denied, and nothing is charged; what comes later is not taken."""
     with running(tmp_path) as run:
-        for each in (*OWN, OTHERS[0]):
+        for each in there:
             run.put(*each)
-        run.late(60 * MINUTE_MS)
+        run.late(minutes * MINUTE_MS)
         assert run.ended() == []
-        run.late(60 * MINUTE_MS + 1)
-        assert run.ended() == [("denied", "reference_timeout", 0)]
-        assert run.put(*OTHERS[1]) is PartialStatus.DECIDED
+        run.late(minutes * MINUTE_MS + 1)
+        assert run.ended() == [("denied", reason, 0)]
+        (missing,) = [each for each in (*OWN, *OTHERS) if each not in there]
+        assert run.put(*missing) is PartialStatus.DECIDED
         assert run.ledger.reports.status().scopes["user"].spent_units == 0
         assert run.ledger.reports.verify() == []
-
-
-def test_the_alarms_own_partitions_keep_their_timeout(tmp_path: Path) -> None:
-    """A whole reference does not prolong decide_timeout, nor stand in for a partition."""
-    with running(tmp_path) as run:
-        for each in (*OTHERS, OWN[0]):
-            run.put(*each)
-        run.late(10 * MINUTE_MS)
-        assert run.ended() == []
-        run.late(10 * MINUTE_MS + 1)
-        assert run.ended() == [("denied", "partition_missing", 0)]
 
 
 @pytest.mark.parametrize("case", ["incomplete", "conflict"])
