@@ -26,7 +26,6 @@ from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from operators.descriptors import Mechanism
     from stream.config.alarms.statistics import CountedAtom, Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -81,7 +80,7 @@ class AimReader:
             max_fpr=how.max_fpr,
             max_fnr_in_silence=how.max_fnr_given_no_alarm,
             promise="misses" if how.bounded_error == "fnr" else "false_alarms",
-            first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
+            first_tolerances=first.beside(tolerances) if self._looks_twice else (),
             put_back=how.repeat_in == "run",
             levels=levels,
             questions=how.repeat or 1,
@@ -90,9 +89,9 @@ class AimReader:
         return aim, first
 
     @property
-    def _mechanism(self) -> Mechanism:
-        """What decides it."""
-        return mechanism_of(self.model.mechanism.name)
+    def _looks_twice(self) -> bool:
+        """Whether what decides it has a first phase."""
+        return mechanism_of(self.model.mechanism.name).first_phase
 
     def _amounts(self) -> dict[str, tuple[int, Loc]]:
         """Return what tolerances are given, by atom, in units of their statistics, and where."""
@@ -151,7 +150,7 @@ class AimReader:
 
     def _room(self, atom: CountedAtom) -> int:
         condition, spec = self.counting.condition, self.counting.spec_of(atom)
-        return room_of(condition, atom.name, spec, looks_twice=self._mechanism.first_phase)
+        return room_of(condition, atom.name, spec, looks_twice=self._looks_twice)
 
     def _check_room(self, atom: CountedAtom, tolerance: int, at: Loc) -> None:
         room, text = self._room(atom), atom.text

@@ -70,7 +70,6 @@ __all__ = ["BandReader", "ReadAlarm"]
 
 _MOST_COUNTED: Final = 10_000_000
 _FARTHEST: Final = 1 << 60
-_ONE: Final = Fraction(1)
 _DECIDER: Final = ("mechanism", "decider", "decider")
 _REFERENCE: Final = ("mechanism", "decider", "reference")
 _CONSTANT: Final = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
@@ -184,11 +183,6 @@ class BandReader:
             return False
         how = self.model.mechanism
         return how.reference_feed is not None or how.decider != "hist"
-
-    @property
-    def _epsilon(self) -> Fraction:
-        """The loss as written: a model without one is refused before."""
-        return self.model.mechanism.epsilon or _ONE
 
     @property
     def _resolution(self) -> Fraction:
@@ -340,13 +334,14 @@ class BandReader:
 
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider:
         """Return the decider, chosen where that is asked for."""
-        name: str = self.model.mechanism.decider or "auto"
-        promised, bound = self.model.max_fnr, self.model.mechanism.bound
+        how, promised = self.model.mechanism, self.model.max_fnr
+        name, bound = how.decider or "auto", how.bound
+        epsilon = how.epsilon or Fraction(1)  # one without is refused before
         with self.findings.placing(_DECIDER):
             if name == "auto":
                 choice = choose(
                     kind,
-                    self._epsilon,
+                    epsilon,
                     tau,
                     promised,
                     boundary=promised,
@@ -355,11 +350,11 @@ class BandReader:
                 name = choice.decider
                 self.findings.note(_DECIDER, f"decider: auto chooses {name}: {choice.why}")
             if name == "tight" and bound is None:
-                return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
+                return TightBand.planned(kind, epsilon, tau, boundary=promised)
             private = None
             if bound is not None:
                 private = PrivateBound(bound.theta or PrivateBound().theta, bound.epsilon)
-            return planned(name, kind, self._epsilon, tau, promised, bound=private)
+            return planned(name, kind, epsilon, tau, promised, bound=private)
 
     def _check_size(self, decider: Decider) -> None:
         rows, cells = len(decider.statistics), len(self.tables.domain)

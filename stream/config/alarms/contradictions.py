@@ -8,8 +8,9 @@ is constant, while some dependences between aggregates go unnoticed.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from math import ceil, floor, inf
+from math import ceil, floor, inf, prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["constant_condition"]
 
-MOST_COMBINATIONS: Final = 1 << 16
-"""Conditions with more combinations of regions are not tried."""
-
-_MOST_TRIED: Final = 1 << 22
+_MOST_TRIED: Final = 1 << 24
+"""Outcomes of a condition that are looked at: those of further cells are not."""
 
 _Cut = tuple[Fraction | float, int]
 """A place between values: before (0) or after (1) a number."""
@@ -49,27 +48,23 @@ def constant_condition(
     Returns:
         The outcome, and the first cell that has it.
     """
-    measures = list(dict.fromkeys(asked.measure for asked in levels))
-    cells, size = unlike_cells(levels.values()), 1
-    truth: dict[Asked, NDArray[np.bool_]] = {}
-    for measure in measures:
-        mine = _truth(measure, levels, cells)
-        # The places of every measure's values have an axis of their own; the last one is of cells.
-        shape = [-1 if each == measure else 1 for each in measures]
-        truth |= {asked: each.reshape(*shape, len(cells)) for asked, each in mine.items()}
-        size *= next(iter(mine.values())).shape[0]
-    if size > MOST_COMBINATIONS:
+    counts = Counter(asked.measure for asked in levels)
+    size = prod(1 + count + measure.nullable for measure, count in counts.items())
+    if size > _MOST_TRIED:
         return None
-    # Where all comparisons have the same outcomes at all places, so has the condition.
-    outcomes = np.concatenate([each.reshape(-1, len(cells)) for each in truth.values()])
-    firsts: dict[bytes, int] = {}
-    for at, code in enumerate(np.packbits(outcomes, axis=0).T):
-        firsts.setdefault(code.tobytes(), at)
-    for first in list(firsts.values())[: _MOST_TRIED // size]:
-        whole = tree.holds(lambda asked, cell=first: truth[asked][..., cell])
-        if whole.all() or not whole.any():
-            return bool(whole.all()), int(cells[first])
-    return None
+    cells = unlike_cells(levels.values())[: _MOST_TRIED // size]
+    truth: dict[Asked, NDArray[np.bool_]] = {}
+    for after, measure in enumerate(reversed(counts)):
+        # The places of every measure's values have an axis of their own; the last one is of cells.
+        mine = _truth(measure, levels, cells)
+        shape = (-1, *[1] * after, len(cells))
+        truth |= {asked: each.reshape(shape) for asked, each in mine.items()}
+    outcomes = tree.holds(truth.__getitem__).reshape(size, len(cells))
+    constant = np.flatnonzero(outcomes.all(axis=0) | ~outcomes.any(axis=0))
+    if not constant.size:
+        return None
+    first = constant[0]
+    return bool(outcomes[0, first]), int(cells[first])
 
 
 def _truth(

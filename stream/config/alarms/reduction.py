@@ -180,7 +180,10 @@ class Tree(Generic[L]):
         if self.leaf is not None:
             return truth(self.leaf)
         fold = np.logical_and if self.conjunction else np.logical_or
-        return functools.reduce(fold, (part.holds(truth) for part in self.parts))
+        whole: NDArray[np.bool_] = functools.reduce(
+            fold, [part.holds(truth) for part in self.parts]
+        )
+        return whole
 
 
 def reduce(

@@ -102,7 +102,9 @@ def test_max_age_outlasts_what_a_window_may_wait_for(
         assert "`slow`" in warning.message
         assert "write max_age: 7231s" in warning.hint
     doors = GOOD[GOOD.index("  badges:") : GOOD.index("budget:")].replace("badges", "doors")
-    apart = text.replace("FROM badges GROUP", "FROM doors GROUP").replace("budget:", f"{doors}budget:")
+    apart = text.replace("FROM badges GROUP", "FROM doors GROUP").replace(
+        "budget:", f"{doors}budget:"
+    )
     apart = re.sub(r"  (period|contribution): .*\n", "", apart).replace("unit: user", "unit: event")
     report = examine(write(tmp_path, apart), environ={})
     assert report.alarms is not None

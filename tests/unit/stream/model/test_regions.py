@@ -210,7 +210,10 @@ def test_the_region_holds_nothing_else_where_it_can(
         ("size = 3 OR size = 4", {"badges.size": (3, 5)}),
         ("NOT size IN (3)", {"badges.size": ValueSet.numbers() & ~ValueSet.integers(3)}),
         ("size = 3 OR room = 'lab'", {}),
-        ("(size = 3 AND open) OR (size = 5 AND paid > 0)", {"badges.size": ValueSet.integers(3, 5)}),
+        (
+            "(size = 3 AND open) OR (size = 5 AND paid > 0)",
+            {"badges.size": ValueSet.integers(3, 5)},
+        ),
         ("NOT (size < 3 OR open)", {"badges.size": (3, None), "badges.open": False}),
         ("NOT (size < 3 AND open)", {}),
         ("size IS NULL", {}),

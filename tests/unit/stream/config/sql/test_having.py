@@ -27,8 +27,9 @@ from tests.unit.stream.config.sql import test_select as select
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stream.config.sql.comparisons import Measure
     from stream.config.sql.select import ParsedQuery
-    from stream.model.alarm import AggregateSpec
+    from stream.model.alarm import AggregateSpec, Term
 
 BEFORE = "SELECT room FROM badges GROUP BY room, floor, TUMBLE(ts, INTERVAL '1' HOUR) HAVING "
 SEATS = {"room": (Fraction(50), Fraction(8))}
@@ -278,14 +279,22 @@ EVENT = tuple[str | None, int | None, Fraction | None]
 
 def value_of(asked: Asked, events: list[EVENT]) -> Fraction | None:
     """Compute a comparison's left side as SQL does (each event has its own person)."""
+
+    def values(part: Measure | Term) -> list[int | Fraction | None]:
+        at = {"age": 1, "paid": 2}.get(part.field or "")
+        read = [event for event in events if part.where is None or event[0] == "x"]
+        return [0 if at is None else event[at] for event in read]
+
     measure = asked.measure
-    at = {"age": 1, "paid": 2}.get(measure.field)
-    values = [
-        0 if at is None else event[at]
-        for event in events
-        if measure.where is None or event[0] == "x"
-    ]
-    return evaluated(Aggregate(measure.function, -9, 99, measure.quantile), values)
+    if measure.terms:
+        steps = [
+            term.factor * (1 if term.resolution is None else value / term.resolution)
+            for term in measure.terms
+            for value in values(term)
+            if value is not None
+        ]
+        return measure.unit * sum(steps)
+    return evaluated(Aggregate(measure.function, -9, 99, measure.quantile), values(measure))
 
 
 def asks(asked: Asked, events: list[EVENT], room: int) -> bool:
@@ -340,7 +349,7 @@ def random_having(source: random.Random, depth: int) -> str:
         [
             *("COUNT(*)", "COUNT(DISTINCT person)", "COUNT(age)", "SUM(paid)", "SUM(age)"),
             *("AVG(age)", "AVG(paid)", "MEDIAN(age)", "QUANTILE(paid, 0.25)"),
-            *("MIN(age)", "MAX(paid)"),
+            *("MIN(age)", "MAX(paid)", "COUNT(*) - 0.5 * COUNT(age)", "2 * SUM(age) - SUM(paid)"),
         ]
     )
     aggregate += source.choice(["", "", " FILTER (WHERE kind = 'x')"])
