@@ -27,10 +27,10 @@ from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
 from stream.kafka.topics import plan
 from stream.model.fingerprints import definition
-from stream.model.references import FARTHEST_REFERENCE, around, counted_on, public_feeds, waited_ms
+from stream.model.references import FARTHEST_REFERENCE, around, counted_on, waited_ms
 from tests.support.configurations import MARK, assert_named
 from tests.support.decoding import a_reader
-from tests.unit.stream.config.given import examined, loaded
+from tests.unit.stream.config.given import counted_first, examined, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,18 +183,6 @@ def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Pa
 # --- counting
 
 
-def read(alarms: Alarms, name: str, events: list[str]) -> Partial:
-    """Return the first minute's partial of a feed of one partition."""
-    feed = alarms.feeds[name]
-    queries, budget = counted_on(feed, alarms)
-    reader = a_reader(feed, queries, budget, public=name in public_feeds(alarms))
-    reader.read(
-        [Record(at, at, log_append=True, value=text.encode()) for at, text in enumerate(events)]
-    )
-    reader.arrived_through(2 * MINUTE_MS)
-    return next(iter(reader.partials()))
-
-
 @pytest.mark.parametrize(
     ("aggregate", "values"), [("COUNT(*)", [2, 1]), ("SUM(paid)", [17_001, 3])]
 )
@@ -210,7 +198,8 @@ def test_a_reference_is_the_same_aggregate_without_caps(
         '{"shop": "north", "paid": 4, "open": false, "ts": 4}',
         '{"shop": "west", "paid": 4, "open": true, "ts": 5}',
     ]
-    counted = read(alarms, "forecast", events)
+    feed = alarms.feeds["forecast"]
+    counted = counted_first(feed, *counted_on(feed, alarms), events, public=True)
     assert counted.partition == REFERENCE_PARTITIONS
     assert counted.counted_on == "forecast"
     assert counted.value.tolist() == values

@@ -21,10 +21,8 @@ from operators.deciders import Quantile
 from operators.deciders.mechanism import DECIDER
 from stream.config.alarms.band_statistics import MOST_STATISTICS
 from stream.decisions.mechanisms import plans_of
-from stream.events.decoder import Record
 from stream.planning.budget import budget_plan
 from tests.support.configurations import assert_named
-from tests.support.decoding import a_reader
 from tests.support.keys import nested
 from tests.support.tree import ROOT
 from tests.unit.stream.config import given
@@ -227,16 +225,12 @@ def counted(
         events: in log order.
         bills: their ids, where the feed has them.
     """
-    reader = a_reader(query.feed, [query], budget)
-    records = []
+    lines = []
     for at, event in enumerate(events):
         parts: dict[str, object] = {**asdict(event), "ts": at}
         parts |= {"bill": bills[at]} if bills else {}
-        kept = {name: part for name, part in parts.items() if part is not None}
-        records.append(Record(at, at, log_append=True, value=json.dumps(kept).encode()))
-    reader.read(records)
-    reader.arrived_through(query.calendar.bounds(0)[1] + query.grace_ms)
-    partial = next(iter(reader.partials()))
+        lines.append(json.dumps({name: part for name, part in parts.items() if part is not None}))
+    partial = given.counted_first(query.feed, [query], budget, lines)
     flat = np.zeros(partial.cells, np.int64)
     flat[partial.index] = partial.value
     return flat.reshape(len(query.aggregates), len(query.domain))
