@@ -17,7 +17,6 @@ from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
-from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
 from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.findings import Refused
@@ -69,10 +68,9 @@ class AimReader:
         for atom in atoms:
             if atom.name in given:
                 self._check_room(atom, *given[atom.name])
-        first, levels = _default_first(self.counting), self._levels()
         if self.findings.errors:
             raise Refused
-        how, none = self.model.mechanism, (0, ())
+        first, how, none = _default_first(self.counting), self.model.mechanism, (0, ())
         tolerances = tuple(given.get(atom.name, none)[0] for atom in atoms)
         aim = Aim(
             max_fnr=self.model.max_fnr,
@@ -82,7 +80,7 @@ class AimReader:
             promise="misses" if how.bounded_error == "fnr" else "false_alarms",
             first_tolerances=first.beside(tolerances) if self._looks_twice else (),
             put_back=how.repeat_in == "run",
-            levels=levels,
+            levels=None if how.levels is None else LevelGrid(**dict(how.levels)),
             questions=how.repeat or 1,
         )
         self._warn(aim)
@@ -167,16 +165,6 @@ class AimReader:
             message = f"the alarm might fire for an empty group: twice the tolerance of {text}"
             message += f" exceeds its lowest threshold, {lowest}"
             self.findings.warn(at, message, hint)
-
-    def _levels(self) -> LevelGrid | None:
-        """Return which levels are asked for, where they make a grid."""
-        written = self.model.mechanism.levels
-        if written is None:
-            return None
-        levels = LevelGrid(**dict(written))
-        with self.findings.placing(self.model.mechanism.at("levels")):
-            Grid.asked(levels, 1)
-        return levels
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import OFFERED, mechanism_of, price
@@ -24,7 +25,6 @@ from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
 from stream.config.findings import Refused
 from stream.config.notify.building import build_lifecycle
-from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import parse_sql
 from stream.model.alarm import Alarm
 from stream.model.feeds import Domain
@@ -169,11 +169,14 @@ class AlarmBuilder:
             message += f" {_MOST_QUEUED:,}"
             hint = "write a smaller repeat, or repeat_in: window"
             raise self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
-        with self.findings.placing("mechanism"):  # a run may be none that can be planned
+        try:
             aim = replace(alarm.aim, panes=alarm.aim.looks)  # as few as a window can have
             price(alarm.mechanism, alarm.condition, aim, band=alarm.band)
             tell(alarm, measures, self.budget, self.findings)
-            return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
+        except ConfigError as error:  # its first word may be the key that is wrong
+            place = ("mechanism", alarm.mechanism, error.message.split()[0].rstrip(",:"))
+            raise self.findings.wrong(place, error.message, error.hint) from None
+        return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
 
     def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
         """Return the SQL of an alarm, read against these feeds.
@@ -206,8 +209,8 @@ class AlarmBuilder:
         """Return what the alarm counts, tests and promises, or one severity level of it."""
         parsed, model, findings = level.parsed, level.model, level.findings
         tables = replace(tables, findings=findings)
-        asked, of_bands = parsed.band, mechanism_of(model.mechanism.name).bands is not None
-        if asked is not None and of_bands:
+        asked = parsed.band
+        if asked is not None and mechanism_of(model.mechanism.name).bands is not None:
             return BandReader(
                 model=model,
                 parsed=parsed,
@@ -223,9 +226,6 @@ class AlarmBuilder:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
             raise self.findings.wrong("sql", message, hint, asked.offset)
-        if of_bands:
-            message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
-            raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
         aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
         texts = tuple(atom.text for atom in counting.atoms)

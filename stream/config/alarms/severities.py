@@ -98,7 +98,7 @@ def read_levels(
     """
     every = [read(level) for level in levels]
     first = every[0]
-    if len(every) == 1:
+    if not levels[0].name:
         return first
     (name,) = first.condition.formula.atoms
     sign = 1 if name in first.condition.formula.literals else -1
