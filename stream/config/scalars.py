@@ -177,7 +177,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reads:
-    """How pydantic reads a value, whatever its type; it makes nothing else, so that a start is fast.
+    """How pydantic reads a value, whatever its type: nothing else is made when a command starts.
 
     Args:
         read: makes a value of what is written.

@@ -123,17 +123,12 @@ def _kept(
 
     What a field adds is linear in its granules, so that the least and the most are enough.
     """
-    classes: defaultdict[tuple[object, ...], list[FieldValue | None]] = defaultdict(list)
+    classes: defaultdict[tuple[object, ...], dict[int, FieldValue | None]] = defaultdict(dict)
     for value in values:
         outcomes = (_outcome(test, {test.field: value}) for test in tests)
-        classes[*outcomes, _present(value)].append(value)
-    kept: list[FieldValue | None] = []
-    for (*_, present), each in classes.items():
-        if present and summed is not None:
-            kept += (end(each, key=lambda value: _granules(value, summed)) for end in (min, max))
-        else:
-            kept.append(each[0])
-    return kept
+        granules = 0 if summed is None or not _present(value) else _granules(value, summed)
+        classes[*outcomes, _present(value)][granules] = value
+    return [each[end] for each in classes.values() for end in {min(each), max(each)}]
 
 
 def _present(value: FieldValue | None) -> bool:

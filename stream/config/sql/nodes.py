@@ -53,7 +53,7 @@ _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
     exp.Column: "a field",
     exp.GroupingSets: "GROUPING SETS",
     exp.ILike: "ILIKE",
-    exp.In: "IN with a subquery",
+    exp.In: "IN without values, or with a subquery",
     exp.Like: "LIKE",
     exp.NullSafeEQ: "IS NOT DISTINCT FROM",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
@@ -195,9 +195,7 @@ def named(node: exp.Expr) -> str:
         name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql_name()
         return f"{name}()"
     if isinstance(node, exp.Predicate):
-        values = node.expressions or node.args.get("query")
-        empty = isinstance(node, exp.In) and not values
-        return "IN without values" if empty else _PLAIN.get(type(node), "a comparison")
+        return _PLAIN.get(type(node), "a comparison")
     if isinstance(node, exp.Binary | exp.Neg):
         return "an expression"
     return _PLAIN.get(type(node), node.key.upper())

@@ -134,8 +134,8 @@ def test_the_schema_is_stricter_than_the_reader_nowhere(tmp_path: Path, case: Ca
 
 def test_values_may_come_from_the_environment() -> None:
     """Wherever the reader puts variables in, the schema takes one."""
-    kinds = r"(epsilon_max|privacy_unit|period|max_groups_per_window|max_fnr|tolerance|topic): [^,}#\n]+"
-    text, count = re.subn(kinds, r'\1: "${V:-1}"', WHOLE)
+    keys = "epsilon_max|privacy_unit|period|max_groups_per_window|max_fnr|tolerance|topic"
+    text, count = re.subn(rf"({keys}): [^,}}#\n]+", r'\1: "${V:-1}"', WHOLE)
     assert count >= 7
     assert refused(text) == []
 
