@@ -133,13 +133,9 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
     rows = _rows(lines, file)
     header_line, header = next(rows, (1, []))
     place = Place(file, header_line)
-    if len(header) < 2:
-        raise place.error(
-            "the table has fewer than two columns", "begin with a header: room,capacity"
-        )
-    if value is None and number(header[1]) is not None:
+    if len(header) < 2 or (value is None and number(header[1]) is not None):
         hint = "begin with a header: room,capacity"
-        raise place.error("the first row is not a header: its second column is a number", hint)
+        raise place.error("the first row is not a header with the names of two columns", hint)
     key_at = _column(header, key, 0, place)
     value_at = _column(header, value, 1, place)
     cells: dict[str, tuple[Fraction, Place]] = {}

@@ -135,7 +135,10 @@ class HavingReader:
             SqlProblem: it is neither a number nor a public table's value (the offset says nothing).
         """
         with depth_limited():
-            return self.threshold_of(expression_of(text, called), called)
+            number = self.threshold_of(expression_of(text, called), called)
+        if number.of_severity:
+            raise SqlProblem(f"{called} cannot be SEVERITY", "", 0)
+        return number
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
         hint = self._instead(node, f"compare {AGGREGATES} with a number or table[field]")

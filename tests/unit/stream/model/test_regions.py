@@ -24,7 +24,7 @@ from stream.events.decoder import Batch
 from stream.events.units import Roster, Units
 from stream.model.alarm import AggregateSpec, Term
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
-from stream.model.filters import And, Compare, Where
+from stream.model.filters import Compare, Where
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.support import reference
 
@@ -312,17 +312,6 @@ def test_another_type_of_a_field_keeps_no_rows_apart() -> None:
     whole = shape(f"size = {2**53 + 1}")  # as a float it is the number before
     assert whole.overlaps(shape_as("size", FieldType.FLOAT, float(2**53)))
     assert shape("open AND NOT open").empty
-
-
-def test_a_filter_of_an_unknown_form_leaves_all_open() -> None:
-    """What the reader does not know could keep any event, and NOT of it too."""
-
-    class Odd(Where):
-        __slots__ = ()
-
-    size = Compare("size", FieldType.INTEGER, Comparison.GT, 3)
-    assert region(And((Odd(), size))) == region("size > 3")
-    assert region(Odd()) == Region.where(feed="badges")
 
 
 def test_a_broken_reading_of_null_is_caught() -> None:

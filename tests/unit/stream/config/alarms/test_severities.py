@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.config.loading import load
+from stream.config.loading import examine, load
 from tests.support.configurations import HAVING, edited, write
 
 if TYPE_CHECKING:
@@ -55,3 +55,21 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
         for each in (("", ""), ("warning", "low"), ("threshold: 100", "threshold: 101"))
     }
     assert len(prints) == 3
+
+
+@pytest.mark.parametrize(
+    ("having", "key", "said"),
+    [
+        (HAVING, "baseline: SEVERITY", "the baseline cannot be SEVERITY"),
+        (
+            ASKED,
+            "severity: {warning: 80, critical: SEVERITY}",
+            "the threshold cannot be SEVERITY",
+        ),
+    ],
+)
+def test_the_word_is_for_having_alone(tmp_path: Path, having: str, key: str, said: str) -> None:
+    """Elsewhere it says no number, and is refused as any text that says none."""
+    text = edited(HAVING, having).replace("tolerance: 9", f"tolerance: 9\n    {key}")
+    (error,) = examine(write(tmp_path, text), environ={}).errors
+    assert error.message == said

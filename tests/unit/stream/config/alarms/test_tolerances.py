@@ -14,7 +14,6 @@ from stream.cli.main import main
 from stream.config.alarms.tolerances import tolerance_text
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
-from stream.model.alarm import FirstTolerances
 from stream.simulation.variants import variants_of
 from tests.unit.stream.config.given import loaded
 
@@ -127,13 +126,6 @@ def test_tolerances_are_published_as_they_are_written(
     assert query.tolerance == published
     text = tolerance_text(query, query.aim.tolerances)
     assert query_of(tmp_path, having, tolerance=text).aim == query.aim
-
-
-def test_first_tolerances_are_never_below_the_others() -> None:
-    """They follow from the threshold or the tolerance, and none is smaller than that."""
-    first = FirstTolerances((30, 30, None))
-    assert first.beside((2, 2, 2)) == (30, 30, 10)
-    assert first.beside((9, 40, 0)) == (30, 40, 0)
 
 
 ODD = 'a "b" \\ \' é ☃ 😀 \n\t\x07 \x7f \x85 \u2028 \ufeff ${x}: {y}, # z'
