@@ -62,16 +62,11 @@ class AimReader:
         Raises:
             Refused: it has an error.
         """
-        given, atoms = self._amounts(), self.counting.atoms
+        given = self._amounts()
         if self.findings.errors:
             raise Refused
-        for atom in atoms:
-            if atom.name in given:
-                self._check_room(atom, *given[atom.name])
-        if self.findings.errors:
-            raise Refused
-        first, how, none = _default_first(self.counting), self.model.mechanism, (0, ())
-        tolerances = tuple(given.get(atom.name, none)[0] for atom in atoms)
+        first, how = _default_first(self.counting), self.model.mechanism
+        tolerances = tuple(given.get(atom.name, 0) for atom in self.counting.atoms)
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -91,22 +86,22 @@ class AimReader:
         """Whether what decides it has a first phase."""
         return mechanism_of(self.model.mechanism.name).first_phase
 
-    def _amounts(self) -> dict[str, tuple[int, Loc]]:
-        """Return what tolerances are given, by atom, in units of their statistics, and where."""
+    def _amounts(self) -> dict[str, int]:
+        """Return what tolerances are given, by atom, in units of their statistics."""
         written = self.model.tolerance
-        found: dict[str, tuple[int, Loc]] = {}
+        found: dict[str, int] = {}
         whole = written.get("") if len(written) == 1 else None
         units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
         if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
             raise self.findings.wrong("tolerance", message, self._one_each(whole))
         for text, value in written.items():
-            at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
+            at = ("tolerance", text)
             with suppress(Refused):
                 for atom in self._named(text, at) if whole is None else self._compared:
                     amount = self._amount(value, atom, at)
-                    before, _ = found.get(atom.name, (amount, at))
-                    found[atom.name] = min(before, amount), at
+                    found[atom.name] = min(found.get(atom.name, amount), amount)
+                    self._check_room(atom, amount, at)
         return found
 
     @property
@@ -115,16 +110,12 @@ class AimReader:
         return [atom for atom in self.counting.atoms if not atom.guard]
 
     def _named(self, text: str, at: Loc) -> list[CountedAtom]:
-        """Return the atoms that a comparison, or its negation, makes."""
+        """Return the atoms that a comparison makes; a comparison's negation names it, too."""
         atoms = self.counting.atoms
-        try:
-            asked = self.reader.read_key(text)
-        except SqlProblem:
-            asked = ()
-        known = {part: atom for atom in atoms for part in atom.meant}
-        for meant in (asked, tuple(part.negated for part in asked)):
-            if meant and known.keys() >= set(meant):
-                return [known[part] for part in meant]
+        known = {part.negated: atom for atom in atoms for part in atom.meant}
+        known |= {part: atom for atom in atoms for part in atom.meant}
+        with suppress(SqlProblem, KeyError):
+            return [known[part] for part in self.reader.read_key(text)]
         shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
         message = f"HAVING has no comparison `{shown}`"
         raise self.findings.wrong(at, message, f"write one of: {written}", key=True)
