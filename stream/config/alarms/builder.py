@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
-    from stream.config.sql.comparisons import Asked, Measure, Threshold
+    from stream.config.sql.comparisons import Asked, Measure
     from stream.config.sql.select import ParsedQuery
     from stream.config.tables import Table
     from stream.model.alarms import Budget
@@ -234,16 +234,10 @@ class AlarmBuilder:
     def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting:
         """Return what the alarm counts and tests."""
         levels: dict[Asked, Levels] = {}
-        failed: set[tuple[Measure | None, Threshold]] = set()
         for asked in dict.fromkeys(parsed.having.leaves()):
-            # One report for a bad table, however many aggregates are compared with it.
-            key = (None if asked.threshold.table else asked.measure, asked.threshold)
-            if key not in failed:
-                try:
-                    levels[asked] = reader.read(asked)
-                except Refused:
-                    failed.add(key)
-        if failed:
+            with suppress(Refused):
+                levels[asked] = reader.read(asked)
+        if self.findings.errors:
             raise Refused
         self._refuse_constants(parsed, levels, reader.domain)
         with self.findings.placing("sql"):
