@@ -25,6 +25,7 @@ from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
 from stream.config.findings import Refused
 from stream.config.notify.building import build_lifecycle
+from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import parse_sql
 from stream.model.alarm import Alarm
 from stream.model.feeds import Domain
@@ -209,8 +210,8 @@ class AlarmBuilder:
         """Return what the alarm counts, tests and promises, or one severity level of it."""
         parsed, model, findings = level.parsed, level.model, level.findings
         tables = replace(tables, findings=findings)
-        asked = parsed.band
-        if asked is not None and mechanism_of(model.mechanism.name).bands is not None:
+        asked, of_bands = parsed.band, mechanism_of(model.mechanism.name).bands is not None
+        if asked is not None and of_bands:
             return BandReader(
                 model=model,
                 parsed=parsed,
@@ -226,6 +227,9 @@ class AlarmBuilder:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
             raise self.findings.wrong("sql", message, hint, asked.offset)
+        if of_bands:
+            message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
+            raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
         aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
         texts = tuple(atom.text for atom in counting.atoms)
