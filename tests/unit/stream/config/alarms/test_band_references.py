@@ -30,7 +30,7 @@ from stream.model.fingerprints import definition
 from stream.model.references import FARTHEST_REFERENCE, around, counted_on, waited_ms
 from tests.support.configurations import MARK, assert_named
 from tests.support.decoding import a_reader
-from tests.unit.stream.config.given import counted_first, examined, loaded
+from tests.unit.stream.config.given import examined, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -199,7 +199,11 @@ def test_a_reference_is_the_same_aggregate_without_caps(
         '{"shop": "west", "paid": 4, "open": true, "ts": 5}',
     ]
     feed = alarms.feeds["forecast"]
-    counted = counted_first(feed, *counted_on(feed, alarms), events, public=True)
+    reader = a_reader(feed, *counted_on(feed, alarms), public=True)
+    for at, line in enumerate(events):
+        reader.read([Record(at, at, log_append=True, value=line.encode())])
+    reader.arrived_through(2 * MINUTE_MS)
+    counted = next(iter(reader.partials()))
     assert counted.partition == REFERENCE_PARTITIONS
     assert counted.counted_on == "forecast"
     assert counted.value.tolist() == values
