@@ -21,6 +21,7 @@ from stream.config.alarms.statistics import Counting, assemble
 from stream.config.alarms.thresholds import Levels
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import SqlProblem
+from tests.support.reference import weighed
 from tests.unit.stream.config.alarms.test_reduction import compared, evaluated
 from tests.unit.stream.config.sql import test_select as select
 
@@ -311,23 +312,17 @@ def holds(tree: Tree[Asked], events: list[EVENT], room: int) -> bool:
 
 def counts_of(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
     """Add up a statistic for every cell, each of which holds all the events."""
-    cells = np.zeros(CELLS, np.int64)
     if spec.kind is Weight.LINEAR:
-        return sum((term.factor * counts_of(term.alone, events) for term in spec.terms), cells)
-    for kind, age, paid in events:
-        value = {"age": age, "paid": paid}.get(spec.field or "", 0)
-        if value is None or (spec.where is not None and kind != "x"):
-            continue
-        x = int(Fraction(value) / (spec.resolution or 1))
-        pivots = np.zeros_like(cells) if spec.pivots is None else spec.pivots
-        cells += {
-            Weight.COUNT: 1,
-            Weight.DISTINCT_UNITS: 1,
-            Weight.SUM: x,
-            Weight.OFFSET: spec.scale * x - pivots,
-            Weight.RANK: np.where(x > pivots, spec.above, spec.not_above),
-        }[spec.kind]
-    return cells
+        parts = [term.factor * counts_of(term.alone, events) for term in spec.terms]
+        return np.sum(parts, axis=0)
+    granules = [
+        int(Fraction(value) / (spec.resolution or 1))
+        for kind, age, paid in events
+        if (value := {"age": age, "paid": paid}.get(spec.field or "", 0)) is not None
+        if spec.where is None or kind == "x"
+    ]
+    each = [sum(weighed(spec, x, cell) for x in granules) for cell in range(CELLS)]
+    return np.array(each, np.int64)
 
 
 def random_events(source: random.Random, size: int, ages: list[int | None]) -> list[EVENT]:
