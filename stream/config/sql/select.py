@@ -222,8 +222,14 @@ class _Reader:
         if len(windows) > 1:
             raise SqlProblem("GROUP BY takes one window", "remove this one", windows[1])
         fields = [node for node in nodes if not isinstance(node, exp.Anonymous)]
+        for node in fields:
+            if not isinstance(node, exp.Column):
+                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
+                hint = "write fields by their names, and one window: "
+                hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
+                raise SqlProblem(message, hint, node)
         needed, names = ("GROUP BY needs the window function itself", self._windows), []
-        for node, by in self._fields(fields, "GROUP BY takes a window and", needed):
+        for node, by in self._fields(fields, "GROUP BY takes", needed):
             if by.domain is None:
                 message = f"GROUP BY {by.name} needs the public values of {by.name}"
                 hint = _DECLARED.get(by.type, "group by a string or an integer")

@@ -164,7 +164,7 @@ class WhereReader:
                 return float(exact)
         elif exact.denominator == 1 and -_INT64 <= exact < _INT64:
             return int(exact)
-        message = f"`{field.name}` is {article(field.type.value)}, but this is none of 64 bits"
+        message = f"`{field.name}` is {article(field.type.value)}, and this is not one of 64 bits"
         raise SqlProblem(message, f"write {_WRITTEN[field.type]}", node)
 
 

@@ -233,11 +233,12 @@ CASES = [(text, clip, tau, name) for text, clip, tau, names in COUNTED for name 
 
 
 @pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
-@pytest.mark.parametrize(("aggregate", "clip", "tau", "name"), CASES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[-1]}")
 def test_statistics_are_what_the_decider_asks_for(
-    tmp_path: Path, aggregate: str, clip: str, tau: int, name: str, unit: str
+    tmp_path: Path, case: tuple[str, str, int, str], unit: str
 ) -> None:
     """Each one equals the decider's own direct evaluation of the events that count."""
+    aggregate, clip, tau, name = case
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
     text = text_of(band, decider=name, reference="usual[room]", budget=unit, clip=clip)
     usual = "room,amount\nattic,9\nbar,30\ncellar,12\ndé,25\n"
@@ -277,11 +278,12 @@ def with_ids(text: str) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("ids", [False, True], ids=["no ids", "ids"])
 @pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
-@pytest.mark.parametrize(("aggregate", "clip", "tau", "name"), CASES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[-1]}")
 def test_a_neighbour_moves_statistics_by_no_more_than_stated(
-    tmp_path: Path, aggregate: str, clip: str, tau: int, name: str, unit: str, ids: bool
+    tmp_path: Path, case: tuple[str, str, int, str], unit: str, ids: bool
 ) -> None:
     """One event, or one person, less: each statistic by its D, what hist adds up by its cap."""
+    aggregate, clip, tau, name = case
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
     text = text_of(band, decider=name, reference="30", budget=unit, clip=clip)
     query, budget = loaded(tmp_path, with_ids(text) if ids else text)
