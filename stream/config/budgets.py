@@ -68,13 +68,13 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
             findings.wrong("delta", message, "remove it, or write privacy: gdp")
     elif model.delta is None:
         findings.wrong("privacy", "privacy: gdp needs a delta", 'write delta: "1e-6"')
-    elif model.epsilon_max > LARGEST_EPSILON:
-        message = f"epsilon_max is above {LARGEST_EPSILON}, the limit of privacy: gdp"
-        findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
-    elif (promise := Gaussian(model.epsilon_max, model.delta)).wall_units:
+    elif (
+        model.epsilon_max <= LARGEST_EPSILON
+        and (promise := Gaussian(model.epsilon_max, model.delta)).wall_units
+    ):
         return promise
     else:
-        message = "epsilon_max and delta are too small for any loss"
+        message = f"with privacy: gdp, epsilon_max is above {LARGEST_EPSILON}, or allows no loss"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
     return None
 

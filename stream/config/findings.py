@@ -66,9 +66,9 @@ class Findings:
             raise self.errors[0]
 
     def in_order(self, found: Iterable[ConfigError]) -> tuple[ConfigError, ...]:
-        """Return findings in the order of the file, those of other files last."""
-        own = self.document.file
-        return tuple(sorted(found, key=lambda each: (each.file != own, each.line, each.column)))
+        """Return findings in the order of the file, those of other files last, each once."""
+        own, once = self.document.file, {str(each): each for each in found}.values()
+        return tuple(sorted(once, key=lambda each: (each.file != own, each.line, each.column)))
 
     def under(self, *steps: str | int) -> Findings:
         """Return the same findings, for a part of what is looked at."""

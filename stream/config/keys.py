@@ -8,15 +8,13 @@ means with its neighbours (fields that exist, thresholds that fit) is checked by
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    PlainValidator,
     WithJsonSchema,
-    WrapValidator,
 )
 
 from accountant.units import PrivacyUnit  # noqa: TC001  # pydantic reads it
@@ -40,6 +38,7 @@ from stream.config.scalars import (
     Pair,
     Period,
     Probability,
+    Reads,
     Secret,
     Share,
     Text,
@@ -55,12 +54,7 @@ from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
 __all__ = [
-    "AUTO_TOLERANCE",
     "EXAMPLES",
     "AlarmModel",
     "BudgetModel",
@@ -76,29 +70,23 @@ __all__ = [
 _DAY_MS = 86_400_000
 
 
-AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
-"""What stands for ``tolerance: auto``: it is this very mapping."""
-
-
-def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
-    """Return ``AUTO_TOLERANCE`` for the word auto, else what is read."""
-    if isinstance(value, str) and value.strip() == AUTO:
-        return AUTO_TOLERANCE
-    return read(value)
+def _tolerances(value: Any) -> Any:
+    """Return tolerances by comparison; of the word auto, 0 under that word."""
+    return {AUTO: "0"} if isinstance(value, str) and value.strip() == AUTO else by_name(value)
 
 
 _Cap = Annotated[Whole, within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)]
 _LengthMs = Annotated[DurationMs, within(1, "{key} is 0", "write {key}: 1m")]
 
 
-PublicValues = Annotated[
-    tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
-]
+PublicValues = Annotated[tuple[str, ...] | str, Reads(domain_of, shapes.LIST_OR_FILE)]
 _Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
-Amounts = Annotated[
-    dict[str, Exact], BeforeValidator(by_name), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
+_Tolerances = Annotated[
+    dict[str, Exact],
+    BeforeValidator(_tolerances),
+    WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
 ]
-"""One number, under "", or one per aggregate or comparison by its SQL."""
+"""One number, under "", or one per comparison by its SQL."""
 
 
 class SecurityModel(_Model):
@@ -313,7 +301,7 @@ class TimingModel(_Model):
 class AlarmModel(_Model):
     """One alarm: its condition, its requirements, and how it is decided."""
 
-    sql: Annotated[str, BeforeValidator(verbatim), WithJsonSchema(shapes.TEXT)]
+    sql: Annotated[str, Reads(verbatim, shapes.TEXT)]
     """SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ..."""
     active: Text | None = None
     """public schedule in timezone: "Mon-Fri 07:00-22:00"; default: always"""
@@ -329,11 +317,7 @@ class AlarmModel(_Model):
     """number of episodes that the budget has to cover per period"""
     share: Share | None = None
     """part of epsilon_max that is reserved for this alarm in every period"""
-    tolerance: Annotated[
-        Amounts,
-        WrapValidator(_unless_auto),
-        WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
-    ] = Field(default_factory=lambda: {"": Fraction(0)})
+    tolerance: _Tolerances = Field(default_factory=lambda: {"": Fraction(0)})
     """how far below the threshold the alarm may fire; 0 costs most"""
     mechanism: WrittenMechanism = MechanismModel()
     """how it is decided: a name, or a name with its own keys"""

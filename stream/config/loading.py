@@ -26,10 +26,11 @@ from stream.config.explaining import read_as
 from stream.config.findings import Findings, Refused
 from stream.config.keys import AlarmModel, FileModel
 from stream.config.lock import read_lock
-from stream.config.notify.building import build_board, build_notify
+from stream.config.notify.building import build_notify
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
 from stream.model.alarms import Alarms, scope_of
+from stream.model.boards import Board
 from stream.model.feeds import Clock
 from stream.model.references import waited_ms
 from stream.windows.localtime import load_zone
@@ -145,7 +146,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         settings=settings,
         timezone=zone.key,
         notify=notify,
-        board=build_board(model.board),
+        board=Board(**dict(model.board)),
     )
     findings.refuse((*watched_references(alarms), *excluded_shares(alarms)))
     _warn_of_ages(alarms, findings)
@@ -191,9 +192,8 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
             key=lambda other: other.grace_ms + waited_ms(other),
         )
         needed_ms = last.grace_ms + waited_ms(last) - alarm.grace_ms
-        timeout = "decide_timeout"
-        if waited_ms(last) > last.decide_timeout_ms:
-            timeout = "reference_timeout"
+        longer = waited_ms(last) > last.decide_timeout_ms
+        timeout = "reference_timeout" if longer else "decide_timeout"
         if alarm.max_age_ms <= needed_ms:
             findings.warn(
                 ("alarms", alarm.id, "timing", "max_age"),

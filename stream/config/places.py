@@ -45,10 +45,8 @@ def ledger_url(url: str, info: ValidationInfo[Findings]) -> str:
             message = "this SQLite ledger is not a file: it is in memory, or has a host or options"
             raise wrong(message, _KNOWN)
         return f"sqlite:///{info.context.folder.resolve() / rest.removeprefix('/')}"
-    if scheme not in ("postgresql", "postgresql+psycopg"):
+    if scheme not in ("postgresql", "postgresql+psycopg") or not _POSTGRESQL.fullmatch(rest):
         raise wrong("`ledger` is not a URL of SQLite or PostgreSQL", _KNOWN)
-    if not _POSTGRESQL.fullmatch(rest):
-        raise wrong("the host, port or database of this URL is not valid", _KNOWN)
     return f"postgresql+psycopg://{rest}"
 
 

@@ -15,14 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    WithJsonSchema,
-    WrapValidator,
-)
+from pydantic import Field, ValidationInfo, WrapValidator
 from pydantic_core import PydanticCustomError, core_schema
 
 from stream.config.renamed import RENAMED
@@ -48,6 +41,7 @@ __all__ = [
     "Pair",
     "Period",
     "Probability",
+    "Reads",
     "Secret",
     "Share",
     "Text",
@@ -181,9 +175,26 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """How a single value is written: for its reader, and for editors.
+@dataclass(frozen=True, slots=True, eq=False)
+class Reads:
+    """How pydantic reads a value, whatever its type: nothing else is made when a command starts.
+
+    Args:
+        read: makes a value of what is written.
+        shape: what editors are told of it.
+    """
+
+    read: Callable[[Any], Any]
+    shape: shapes.Shape
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
+        """Return how pydantic reads it."""
+        metadata = {"pydantic_js_functions": [lambda *_: self.shape]}
+        return core_schema.no_info_plain_validator_function(self.read, metadata=metadata)
+
+
+def _written(pattern: str, parse: Callable[[re.Match[str]], Any], what: str, hint: str) -> Reads:
+    """Return how a text with a pattern is read, and told to editors.
 
     Args:
         pattern: of its text.
@@ -192,24 +203,16 @@ class _Written:
         hint: what to write instead of a wrong one.
     """
 
-    pattern: str
-    parse: Callable[[re.Match[str]], Any]
-    what: str
-    hint: str
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
-        """Return how pydantic reads it."""
-        shape = {"pydantic_js_functions": [lambda *_: shapes.written(self.pattern)]}
-        return core_schema.no_info_plain_validator_function(self._read, metadata=shape)
-
-    def _read(self, value: Any) -> Any:
+    def read(value: Any) -> Any:
         text = _text(value)
         # Keys are plain texts, and taken as they are written: one with a blank is another key.
-        match = re.fullmatch(self.pattern, text if hasattr(value, "kind") else value)
-        found = match and self.parse(match)
+        match = re.fullmatch(pattern, text if hasattr(value, "kind") else value)
+        found = match and parse(match)
         if found is None:
-            raise wrong(f"{shown(value)} is not {self.what}", self.hint)
+            raise wrong(f"{shown(value)} is not {what}", hint)
         return found
+
+    return Reads(read, shapes.written(pattern))
 
 
 def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
@@ -242,12 +245,11 @@ def _whole(value: Any) -> int:
     return int(found)
 
 
-def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
-    """Return the privacy loss that a key holds."""
+def _epsilon(value: Any) -> Fraction:
     text, found = _number(value)
     if getattr(value, "kind", "") == "float" and found is not None and found > 0:
-        message = f"{info.field_name} is a float without quotes, which YAML readers round"
-        raise wrong(message, f'write {info.field_name}: "{text}"')
+        message = f"{shown(value)} is a float without quotes, which YAML readers round"
+        raise wrong(message, f'write "{text}"')
     if found is None or not _LEAST <= found <= 10**6:
         hint = 'write a number in quotes, as "4", "0.5" or "7/2"'
         raise wrong(f"{shown(value)} is not a number from 1e-12 to 1000000", hint)
@@ -287,7 +289,7 @@ def address_of(text: str) -> tuple[str, int] | None:
     return found[1].strip("[]"), int(found[2])
 
 
-Text = Annotated[str, BeforeValidator(_text), WithJsonSchema(shapes.TEXT)]
+Text = Annotated[str, Reads(_text, shapes.TEXT)]
 """Any non-empty text, trimmed."""
 Secret = Annotated[
     Text, within(16, "the {key} is shorter than 16 bytes", "use 16 random characters or more")
@@ -295,7 +297,7 @@ Secret = Annotated[
 """A text that nobody guesses."""
 Name = Annotated[
     str,
-    _Written(
+    _written(
         "[a-zA-Z0-9._-]+",
         re.Match.group,
         "a valid name",
@@ -305,7 +307,7 @@ Name = Annotated[
 """A name of a feed, an alarm, a table or a group."""
 TopicName = Annotated[
     str,
-    _Written(
+    _written(
         r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
         re.Match.group,
         "a valid name of a Kafka topic",
@@ -313,18 +315,18 @@ TopicName = Annotated[
     ),
 ]
 """A Kafka topic."""
-Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)]
+Exact = Annotated[Fraction, Reads(_exact, shapes.EXACT)]
 """A number, read exactly."""
 Pair = Annotated[list[T], Field(min_length=2, max_length=2)]
 """A list of two values."""
-Whole = Annotated[int, PlainValidator(_whole), WithJsonSchema(shapes.WHOLE)]
+Whole = Annotated[int, Reads(_whole, shapes.WHOLE)]
 """A whole number."""
 Probability = Annotated[
     Exact,
     within(_LEAST, "{value} is not a probability", "write a number between 0 and 1", 1 - _LEAST),
 ]
 """A number strictly between 0 and 1."""
-Epsilon = Annotated[Fraction, PlainValidator(_epsilon), WithJsonSchema(shapes.QUOTED)]
+Epsilon = Annotated[Fraction, Reads(_epsilon, shapes.QUOTED)]
 """A privacy loss: a quoted number, a fraction, or a whole number."""
 Delta = Annotated[
     Exact,
@@ -338,7 +340,7 @@ Delta = Annotated[
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 FalseRingsText = Annotated[
     FalseAlarmRate,
-    _Written(
+    _written(
         rf"(\S+)\s+(?:per|a)\s+({'|'.join(SPANS)})",
         _false_rings,
         "a rate of false alarms",
@@ -353,7 +355,7 @@ Share = Annotated[
 """A part of a budget: above 0, at most 1."""
 DurationMs = Annotated[
     int,
-    _Written(
+    _written(
         DURATION,
         _duration_ms,
         "a duration",
@@ -363,7 +365,7 @@ DurationMs = Annotated[
 """A duration in milliseconds, a day taken as 24 hours."""
 Period = Annotated[
     Duration | str,
-    _Written(
+    _written(
         f"lifetime|{DURATION}",
         _period,
         "a period",
@@ -373,7 +375,7 @@ Period = Annotated[
 """A budget period: a duration, or the word ``lifetime``."""
 Address = Annotated[
     tuple[str, int],
-    _Written(
+    _written(
         _ADDRESS,
         lambda match: address_of(match[0]),
         "host:port",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from accountant.errors import ConfigError
 
-__all__ = ["Cell", "Table", "canonical", "read_list", "read_table", "values_of"]
+__all__ = ["Table", "canonical", "read_list", "read_table", "values_of"]
 
 _INT64 = 2**63
 _UNFIT: Final = re.compile(f"[{UNFIT}]")
@@ -33,31 +33,16 @@ _LONGEST_VALUE: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A threshold and where it stands.
-
-    Args:
-        value: the exact number.
-        line: 1-based line in the table's file.
-        column: 1-based column of the number.
-    """
-
-    value: Fraction
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """A public table of numbers by key.
 
     Args:
         file: its file, as errors name it.
-        cells: numbers by key, in the order of the file.
+        cells: numbers by key, in the order of the file, and where each stands.
     """
 
     file: str
-    cells: dict[str, Cell] = field(repr=False)
+    cells: dict[str, tuple[Fraction, Place]] = field(repr=False)
 
 
 def canonical(value: str, kind: FieldType) -> str:
@@ -148,16 +133,12 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
     rows = _rows(lines, file)
     header_line, header = next(rows, (1, []))
     place = Place(file, header_line)
-    if len(header) < 2:
-        raise place.error(
-            "the table has fewer than two columns", "begin with a header: room,capacity"
-        )
-    if value is None and number(header[1]) is not None:
+    if len(header) < 2 or (value is None and number(header[1]) is not None):
         hint = "begin with a header: room,capacity"
-        raise place.error("the first row is not a header: its second column is a number", hint)
+        raise place.error("the first row is not a header with the names of two columns", hint)
     key_at = _column(header, key, 0, place)
     value_at = _column(header, value, 1, place)
-    cells: dict[str, Cell] = {}
+    cells: dict[str, tuple[Fraction, Place]] = {}
     for line, row in rows:
         place = Place(file, line)
         if len(row) <= max(key_at, value_at):
@@ -169,12 +150,12 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
         if not name:
             raise place.error("the key is empty", f"write a {header[key_at]}")
         if name in cells:
-            hint = f"remove one; the first is on line {cells[name].line}"
+            hint = f"remove one; the first is on line {cells[name][1].line}"
             raise place.error(f"`{name[:40]}` is listed twice", hint)
+        place = Place(file, line, column)
         if exact is None:
-            place = Place(file, line, column)
             raise place.error(f"`{figure[:40]}` is not a number", "write a number, as 120")
-        cells[name] = Cell(exact, line, column)
+        cells[name] = exact, place
     return Table(file, cells)
 
 

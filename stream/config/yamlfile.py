@@ -215,12 +215,10 @@ class _Reader:
     def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, Tree]:
         tree: dict[str, Tree] = {}
         for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                self._wrong(key, "the key is not a plain word", "write `name: value`")
-                continue
             name = key.value
-            if key.tag == f"{_TAG}merge":
-                self._wrong(key, "merge keys (<<) are not supported", "write the keys")
+            if not isinstance(key, yaml.ScalarNode) or key.tag == f"{_TAG}merge":
+                hint = "write `name: value`; merge keys (<<) are not supported"
+                self._wrong(key, "the key is not a plain word", hint)
                 continue
             if name in tree:
                 first = self.places[*loc, name].mark.line + 1

@@ -24,17 +24,22 @@ class Where:
     __slots__ = ()
 
     @property
-    def fields(self) -> frozenset[str]:
-        """Names of the fields the filter reads."""
+    def leaves(self) -> tuple[Compare | IsIn | IsNull, ...]:
+        """The tests of single fields, left to right."""
         match self:
             case Compare() | IsIn() | IsNull():
-                return frozenset((self.field,))
+                return (self,)
             case Not():
-                return self.part.fields
+                return self.part.leaves
             case And() | Or():
-                return frozenset().union(*(part.fields for part in self.parts))
+                return tuple(leaf for part in self.parts for leaf in part.leaves)
             case _:
-                return frozenset()
+                return ()
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of the fields the filter reads."""
+        return frozenset(leaf.field for leaf in self.leaves)
 
     def describe(self) -> str:
         """Return a canonical text: equal texts filter alike."""

@@ -17,7 +17,6 @@ from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
-from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
 from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.findings import Refused
@@ -26,7 +25,6 @@ from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from operators.descriptors import Mechanism
     from stream.config.alarms.statistics import CountedAtom, Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -64,52 +62,46 @@ class AimReader:
         Raises:
             Refused: it has an error.
         """
-        given, atoms = self._amounts(), self.counting.atoms
+        given = self._amounts()
         if self.findings.errors:
             raise Refused
-        for atom in atoms:
-            if atom.name in given:
-                self._check_room(atom, *given[atom.name])
-        first, levels = _default_first(self.counting), self._levels()
-        if self.findings.errors:
-            raise Refused
-        how, none = self.model.mechanism, (0, ())
-        tolerances = tuple(given.get(atom.name, none)[0] for atom in atoms)
+        first, how = _default_first(self.counting), self.model.mechanism
+        tolerances = tuple(given.get(atom.name, 0) for atom in self.counting.atoms)
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
             max_fpr=how.max_fpr,
             max_fnr_in_silence=how.max_fnr_given_no_alarm,
             promise="misses" if how.bounded_error == "fnr" else "false_alarms",
-            first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
+            first_tolerances=first.beside(tolerances) if self._looks_twice else (),
             put_back=how.repeat_in == "run",
-            levels=levels,
+            levels=None if how.levels is None else LevelGrid(**dict(how.levels)),
             questions=how.repeat or 1,
         )
         self._warn(aim)
         return aim, first
 
     @property
-    def _mechanism(self) -> Mechanism:
-        """What decides it."""
-        return mechanism_of(self.model.mechanism.name)
+    def _looks_twice(self) -> bool:
+        """Whether what decides it has a first phase."""
+        return mechanism_of(self.model.mechanism.name).first_phase
 
-    def _amounts(self) -> dict[str, tuple[int, Loc]]:
-        """Return what tolerances are given, by atom, in units of their statistics, and where."""
+    def _amounts(self) -> dict[str, int]:
+        """Return what tolerances are given, by atom, in units of their statistics."""
         written = self.model.tolerance
-        found: dict[str, tuple[int, Loc]] = {}
+        found: dict[str, int] = {}
         whole = written.get("") if len(written) == 1 else None
         units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
         if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
             raise self.findings.wrong("tolerance", message, self._one_each(whole))
         for text, value in written.items():
-            at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
+            at = ("tolerance", text)
             with suppress(Refused):
                 for atom in self._named(text, at) if whole is None else self._compared:
                     amount = self._amount(value, atom, at)
-                    before, _ = found.get(atom.name, (amount, at))
-                    found[atom.name] = min(before, amount), at
+                    found[atom.name] = min(found.get(atom.name, amount), amount)
+                    self._check_room(atom, amount, at)
         return found
 
     @property
@@ -118,26 +110,20 @@ class AimReader:
         return [atom for atom in self.counting.atoms if not atom.guard]
 
     def _named(self, text: str, at: Loc) -> list[CountedAtom]:
-        """Return the atoms that a comparison, or its negation, makes."""
+        """Return the atoms that a comparison makes; a comparison's negation names it, too."""
         atoms = self.counting.atoms
-        try:
-            asked = self.reader.read_key(text)
-        except SqlProblem:
-            asked = ()
-        known = {part: atom for atom in atoms for part in atom.meant}
-        for meant in (asked, tuple(part.negated for part in asked)):
-            if meant and known.keys() >= set(meant):
-                return [known[part] for part in meant]
+        known = {part.negated: atom for atom in atoms for part in atom.meant}
+        known |= {part: atom for atom in atoms for part in atom.meant}
+        with suppress(SqlProblem, KeyError):
+            return [known[part] for part in self.reader.read_key(text)]
         shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
         message = f"HAVING has no comparison `{shown}`"
         raise self.findings.wrong(at, message, f"write one of: {written}", key=True)
 
     def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
-        entries: dict[str, Fraction] = {}
-        for atom in self._compared:
-            unit = self.counting.spec_of(atom).per_unit
-            entries[atom.text] = min(int(value / unit), max(self._room(atom) // 2, 0)) * unit
+        units = {atom.text: self.counting.spec_of(atom).per_unit for atom in self._compared}
+        entries = {text: value // unit * unit for text, unit in units.items()}
         return f"write tolerance: {mapping_text(entries)}"
 
     def _amount(self, value: Fraction, atom: CountedAtom, at: Loc) -> int:
@@ -153,7 +139,7 @@ class AimReader:
 
     def _room(self, atom: CountedAtom) -> int:
         condition, spec = self.counting.condition, self.counting.spec_of(atom)
-        return room_of(condition, atom.name, spec, looks_twice=self._mechanism.first_phase)
+        return room_of(condition, atom.name, spec, looks_twice=self._looks_twice)
 
     def _check_room(self, atom: CountedAtom, tolerance: int, at: Loc) -> None:
         room, text = self._room(atom), atom.text
@@ -162,8 +148,6 @@ class AimReader:
         unit = self.counting.spec_of(atom).per_unit
         half, lowest = decimal(max(room // 2, 0) * unit), decimal(room * unit)
         hint = "write 0" if room < 2 else f"write {half} or less"
-        if "" in self.model.tolerance and len(self._compared) > 1:
-            hint = self._one_each(self.model.tolerance[""])
         if tolerance > room:
             message = f"the tolerance of {text} exceeds its lowest threshold, {lowest}: the alarm"
             message += " might fire for an empty group"
@@ -172,16 +156,6 @@ class AimReader:
             message = f"the alarm might fire for an empty group: twice the tolerance of {text}"
             message += f" exceeds its lowest threshold, {lowest}"
             self.findings.warn(at, message, hint)
-
-    def _levels(self) -> LevelGrid | None:
-        """Return which levels are asked for, where they make a grid."""
-        written = self.model.mechanism.levels
-        if written is None:
-            return None
-        levels = LevelGrid(**dict(written))
-        with self.findings.placing(self.model.mechanism.at("levels")):
-            Grid.asked(levels, 1)
-        return levels
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms

@@ -6,6 +6,7 @@ does so but for ``max_fnr``, everywhere; of other deciders, warnings say from wh
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.arguments import sentence_of
+from accountant.errors import ConfigError
 from operators.base import Band
 from operators.conditions.condition import Aim
 from operators.conditions.widths import Relative, half_widths
@@ -31,34 +33,47 @@ from operators.deciders import (
     kept_from,
     planned,
 )
-from stream.config.alarms.band_feeds import GivenBand, feed_reference
 from stream.config.alarms.band_statistics import (
     MOST_STATISTICS,
     counting_of,
     in_units,
     kind_of,
+    reference_aggregates,
 )
 from stream.config.alarms.reduction import COUNTS, LARGEST_STATISTIC, Function
 from stream.config.alarms.thresholds import as_for, in_steps
 from stream.config.findings import Refused
-from stream.model.alarm import FirstTolerances
+from stream.config.scalars import closest
+from stream.config.sql.nodes import SqlProblem
+from stream.model.alarm import FirstTolerances, ReferenceFeed
+from stream.model.feeds import Clock
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
     from operators.conditions.widths import HalfWidth
     from operators.deciders import Decider, Kind
-    from stream.config.yamlfile import Loc
-    from stream.model.alarm import AggregateSpec, ReferenceFeed
+    from stream.config.alarms.thresholds import ThresholdReader
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.bands import BandAsked
+    from stream.config.sql.comparisons import Measure
+    from stream.config.sql.select import ParsedQuery
+    from stream.model.alarm import AggregateSpec
+    from stream.model.feeds import Feed
 
-__all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
+__all__ = ["BandReader", "ReadAlarm"]
 
 _MOST_COUNTED: Final = 10_000_000
 _FARTHEST: Final = 1 << 60
-_ONE: Final = Fraction(1)
+_DECIDER: Final = ("mechanism", "decider", "decider")
 _REFERENCE: Final = ("mechanism", "decider", "reference")
+_CONSTANT: Final = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
+_ALWAYS: Final = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +100,30 @@ class ReadAlarm:
 
 
 @dataclass(frozen=True, slots=True)
-class BandReader(GivenBand):
-    """Reads one band alarm; errors, warnings and notes go to ``findings``."""
+class BandReader:
+    """Reads one band alarm, as it is written.
+
+    Args:
+        model: the alarm's keys.
+        parsed: its SQL.
+        asked: the band in it.
+        tables: reads public tables for the alarm's domain.
+        cap: how many events of one neighbour may count in a cell.
+        per_user: whether a neighbour is a person.
+        findings: receives errors, warnings and notes.
+        feeds: declared feeds.
+        reread: its SQL read against another feed; raises ``SqlProblem``.
+    """
+
+    model: AlarmModel
+    parsed: ParsedQuery
+    asked: BandAsked
+    tables: ThresholdReader
+    cap: int
+    per_user: bool
+    findings: Findings
+    feeds: Mapping[str, Feed]
+    reread: Callable[[Feed], ParsedQuery]
 
     def read(self) -> ReadAlarm:
         """Return the alarm.
@@ -148,20 +185,9 @@ class BandReader(GivenBand):
         return how.reference_feed is not None or how.decider != "hist"
 
     @property
-    def _epsilon(self) -> Fraction:
-        """The loss as written: a model without one is refused before."""
-        return self.model.mechanism.epsilon or _ONE
-
-    @property
     def _resolution(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
         return in_units(self.asked.measure).unit
-
-    @property
-    def _at_decider(self) -> Loc:
-        """Where the decider is chosen."""
-        how = self.model.mechanism
-        return ("mechanism",) if how.decider is None else how.at("decider")
 
     def _tau(self) -> HalfWidth:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
@@ -175,15 +201,13 @@ class BandReader(GivenBand):
     ) -> tuple[NDArray[np.int64], ReferenceFeed | None]:
         """Return the reference of every cell, in granules, or nothing and where it is counted."""
         written = self.model.mechanism.reference
-        hint = "write reference: 200, or reference: usual[shop]"
         if written is None:
             return nothing, None
         if (written.feed is None) == (written.value is None):
             message = "the reference is not a number, a table's value or a feed"
-            hint += " with tables: {usual: usual.csv}"
-            raise self.findings.wrong(_REFERENCE, message, hint)
+            raise self.findings.wrong(_REFERENCE, message, _CONSTANT)
         if written.feed is not None:
-            return nothing, feed_reference(self, written.feed)
+            return nothing, self._feed_reference(written.feed)
         if self.model.timing.reference_timeout_ms is not None:
             message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
@@ -193,10 +217,95 @@ class BandReader(GivenBand):
             lambda number: self._in_granules(number, "reference"),
             _REFERENCE,
             what="reference",
-            hint=hint,
+            hint=_CONSTANT,
             kind=int,
         )
         return references, None
+
+    def _feed_reference(self, name: str) -> ReferenceFeed:
+        """Return where the references are counted.
+
+        Raises:
+            Refused: something does not fit.
+        """
+        at = (*_REFERENCE, "feed")
+        with self.findings.placing(at):
+            if name not in self.feeds:
+                raise ConfigError(f"`{name}` is not a feed", hint=closest(name, self.feeds))
+            feed = self.feeds[name]
+            self._check_times(feed)
+            read = self._read_on(feed)
+            counted = self.asked.measure if read.band is None else read.band.measure
+            self._check_fields(feed, counted)
+            aggregates = self._counted(feed, counted)
+        if feed.clock is Clock.APPEND_TIME:
+            self.findings.note(
+                at,
+                f"references that are late in `{name}` count as 0; use clock: watermarks there if"
+                " it may lag",
+            )
+        timeout_ms = self.model.timing.reference_timeout_ms or self.model.timing.decide_timeout_ms
+        return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
+
+    def _check_times(self, feed: Feed) -> None:
+        """Refuse a feed whose windows might never end beside the alarm's."""
+        own = self.parsed.feed
+        if own.clock is not Clock.WATERMARKS:
+            return
+        if feed.clock is not Clock.WATERMARKS:
+            raise ConfigError(
+                f"`{own.name}` has clock: watermarks, but its reference `{feed.name}` has not",
+                hint=f"write clock: watermarks in `{feed.name}`",
+            )
+        (first, last), (start, end) = (each.history or _ALWAYS for each in (feed, own))
+        if first > start or end > last:
+            raise ConfigError(
+                f"the history of `{feed.name}` does not cover that of `{own.name}`",
+                hint="declare the same history",
+            )
+
+    def _read_on(self, feed: Feed) -> ParsedQuery:
+        """Return the alarm's SQL as read against a feed."""
+        try:
+            return self.reread(feed)
+        except SqlProblem as problem:
+            hint = problem.hint or "declare these fields as in the alarm's feed"
+            message = f"the SQL does not fit `{feed.name}`: {problem.message}"
+            raise ConfigError(message, hint=hint) from None
+
+    def _check_fields(self, feed: Feed, measure: Measure) -> None:
+        """Refuse other groups, or another unit of the aggregate."""
+        own = self.parsed.feed
+        for name in self.parsed.group:
+            if feed.fields[name].domain != own.fields[name].domain:
+                raise ConfigError(
+                    f"`{name}` has another domain in `{feed.name}` than in `{own.name}`",
+                    hint="declare the same values in the same order",
+                )
+        if measure.function in COUNTS or measure.field is None:
+            return
+        if feed.fields[measure.field].resolution != own.fields[measure.field].resolution:
+            raise ConfigError(
+                f"`{measure.field}` has another resolution in `{feed.name}` than in `{own.name}`",
+                hint="declare the same resolution; clips may differ",
+            )
+
+    def _counted(
+        self, feed: Feed, measure: Measure
+    ) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
+        """Return what is counted on a feed; of a quantile, at every resolution of its clip."""
+        if measure.function is Function.QUANTILE:
+            points = measure.hi - measure.lo + 1
+            if points > MOST_STATISTICS:
+                raise ConfigError(
+                    f"the clip of `{measure.field}` in `{feed.name}` has {points} steps; a"
+                    f" {measure.text} of a feed takes at most {MOST_STATISTICS}",
+                    hint="declare a coarser resolution or a narrower clip, or use a table",
+                )
+        try:
+            return reference_aggregates(measure, len(self.tables.domain))
+        except ValueError as error:
+            raise ConfigError(f"{measure.text}: {sentence_of(error)}", hint=_CONSTANT) from None
 
     def _in_granules(self, number: Fraction, what: str) -> Fraction:
         """Return a number in granules."""
@@ -225,33 +334,33 @@ class BandReader(GivenBand):
 
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider:
         """Return the decider, chosen where that is asked for."""
-        name: str = self.model.mechanism.decider or "auto"
-        promised, bound = self.model.max_fnr, self.model.mechanism.bound
-        at = self._at_decider
-        with self.findings.placing(at):
+        how, promised = self.model.mechanism, self.model.max_fnr
+        name, bound = how.decider or "auto", how.bound
+        epsilon = how.epsilon or Fraction(1)  # one without is refused before
+        with self.findings.placing(_DECIDER):
             if name == "auto":
                 choice = choose(
                     kind,
-                    self._epsilon,
+                    epsilon,
                     tau,
                     promised,
                     boundary=promised,
                     written=lambda number: decimal(number * self._resolution),
                 )
                 name = choice.decider
-                self.findings.note(at, f"decider: auto chooses {name}: {choice.why}")
+                self.findings.note(_DECIDER, f"decider: auto chooses {name}: {choice.why}")
             if name == "tight" and bound is None:
-                return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
+                return TightBand.planned(kind, epsilon, tau, boundary=promised)
             private = None
             if bound is not None:
                 private = PrivateBound(bound.theta or PrivateBound().theta, bound.epsilon)
-            return planned(name, kind, self._epsilon, tau, promised, bound=private)
+            return planned(name, kind, epsilon, tau, promised, bound=private)
 
     def _check_size(self, decider: Decider) -> None:
         rows, cells = len(decider.statistics), len(self.tables.domain)
         if rows > MOST_STATISTICS or rows * cells > _MOST_COUNTED:
             raise self.findings.wrong(
-                self._at_decider,
+                _DECIDER,
                 f"{decider.name} needs {rows} statistics for {cells} groups; the limit is"
                 f" {MOST_STATISTICS} a group and {_MOST_COUNTED} in all",
                 "write decider: tight, or declare a coarser resolution for the field",
@@ -312,4 +421,4 @@ class BandReader(GivenBand):
                 message = f"{decider.name} keeps {promised} only at a distance of"
                 message += f" {decimal(kept * self._resolution)} or more from the reference{where}"
         hint = "write decider: tight, which keeps it everywhere outside the band"
-        self.findings.warn(self._at_decider, message, hint)
+        self.findings.warn(_DECIDER, message, hint)

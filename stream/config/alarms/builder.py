@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import OFFERED, mechanism_of, price
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
-    from stream.config.sql.comparisons import Asked, Measure, Threshold
+    from stream.config.sql.comparisons import Asked, Measure
     from stream.config.sql.select import ParsedQuery
     from stream.config.tables import Table
     from stream.model.alarms import Budget
@@ -96,7 +97,7 @@ class AlarmBuilder:
             raise Refused
         levels = levels_of(model, parsed, findings)
         model, parsed = levels[0].model, levels[0].parsed
-        how, timing = model.mechanism, model.timing
+        how = model.mechanism
         domain, members = (
             Domain(names, tuple(parsed.feed.fields[name].domain or () for name in names))
             for names in (parsed.group, parsed.members)
@@ -141,10 +142,7 @@ class AlarmBuilder:
             where=parsed.where,
             **vars(replace(read, aim=aim, condition=condition)),
             mechanism=how.name,
-            grace_ms=timing.grace_ms,
-            publish_delay_ms=timing.publish_delay_ms,
-            decide_timeout_ms=timing.decide_timeout_ms,
-            max_age_ms=timing.max_age_ms,
+            **model.timing.model_dump(exclude={"reference_timeout_ms"}),
             sql=model.sql,
             fingerprint="",
             share=model.share or Fraction(0),
@@ -172,11 +170,14 @@ class AlarmBuilder:
             message += f" {_MOST_QUEUED:,}"
             hint = "write a smaller repeat, or repeat_in: window"
             raise self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
-        with self.findings.placing("mechanism"):  # a run may be none that can be planned
+        try:
             aim = replace(alarm.aim, panes=alarm.aim.looks)  # as few as a window can have
             price(alarm.mechanism, alarm.condition, aim, band=alarm.band)
             tell(alarm, measures, self.budget, self.findings)
-            return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
+        except ConfigError as error:  # its first word may be the key that is wrong
+            place = ("mechanism", alarm.mechanism, error.message.split()[0].rstrip(",:"))
+            raise self.findings.wrong(place, error.message, error.hint) from None
+        return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
 
     def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
         """Return the SQL of an alarm, read against these feeds.
@@ -237,16 +238,10 @@ class AlarmBuilder:
     def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting:
         """Return what the alarm counts and tests."""
         levels: dict[Asked, Levels] = {}
-        failed: set[tuple[Measure | None, Threshold]] = set()
         for asked in dict.fromkeys(parsed.having.leaves()):
-            # One report for a bad table, however many aggregates are compared with it.
-            key = (None if asked.threshold.table else asked.measure, asked.threshold)
-            if key not in failed:
-                try:
-                    levels[asked] = reader.read(asked)
-                except Refused:
-                    failed.add(key)
-        if failed:
+            with suppress(Refused):
+                levels[asked] = reader.read(asked)
+        if self.findings.errors:
             raise Refused
         self._refuse_constants(parsed, levels, reader.domain)
         with self.findings.placing("sql"):

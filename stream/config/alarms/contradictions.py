@@ -8,6 +8,7 @@ is constant, while some dependences between aggregates go unnoticed.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import ceil, floor, inf, prod
 from typing import TYPE_CHECKING, Final
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["constant_condition"]
 
-MOST_COMBINATIONS: Final = 1 << 16
-"""Conditions with more combinations of regions are not tried."""
-
-_MOST_TRIED: Final = 1 << 22
+_MOST_TRIED: Final = 1 << 24
+"""Outcomes of a condition that are looked at: those of further cells are not."""
 
 _Cut = tuple[Fraction | float, int]
 """A place between values: before (0) or after (1) a number."""
@@ -49,59 +48,55 @@ def constant_condition(
     Returns:
         The outcome, and the first cell that has it.
     """
-    measures = dict.fromkeys(asked.measure for asked in levels)
-    cells = unlike_cells(levels.values())
-    read = [_truth(measure, levels, cells) for measure in measures]
-    # Where all comparisons have the same outcomes at all places, so has the condition.
-    codes = [np.packbits(truth.reshape(-1, truth.shape[2]), axis=0) for _, truth in read]
-    _, firsts = np.unique(np.concatenate(codes), axis=1, return_index=True)
-    tried = 0
-    for first in sorted(firsts.tolist()):
-        regions = [np.unique(truth[:, :, first], axis=0) for _, truth in read]
-        sizes = [len(each) for each in regions]
-        size = prod(sizes)
-        tried += size
-        if size > MOST_COMBINATIONS or tried > _MOST_TRIED:
-            continue
-        combined = np.unravel_index(np.arange(size), sizes)
-        holds: dict[Asked, NDArray[np.bool_]] = {}
-        for (mine, _), region, at in zip(read, regions, combined, strict=True):
-            holds.update(zip(mine, region[at].T, strict=True))
-        outcomes = tree.holds(holds.__getitem__)
-        if outcomes.all() or not outcomes.any():
-            return bool(outcomes[0]), int(cells[first])
-    return None
+    counts = Counter(asked.measure for asked in levels)
+    size = prod(1 + count + measure.nullable for measure, count in counts.items())
+    if size > _MOST_TRIED:
+        return None
+    cells = unlike_cells(levels.values())[: _MOST_TRIED // size]
+    truth: dict[Asked, NDArray[np.bool_]] = {}
+    for after, measure in enumerate(reversed(counts)):
+        # The places of every measure's values have an axis of their own; the last one is of cells.
+        mine = _truth(measure, levels, cells)
+        shape = (-1, *[1] * after, len(cells))
+        truth |= {asked: each.reshape(shape) for asked, each in mine.items()}
+    outcomes = tree.holds(truth.__getitem__).reshape(size, len(cells))
+    constant = np.flatnonzero(outcomes.all(axis=0) | ~outcomes.any(axis=0))
+    if not constant.size:
+        return None
+    first = constant[0]
+    return bool(outcomes[0, first]), int(cells[first])
 
 
 def _truth(
-    measure: Measure,
-    levels: Mapping[Asked, Levels],
-    cells: NDArray[np.intp],
-) -> tuple[tuple[Asked, ...], NDArray[np.bool_]]:
-    """Return the comparisons of a measure, and their outcomes wherever its values may lie.
+    measure: Measure, levels: Mapping[Asked, Levels], cells: NDArray[np.intp]
+) -> dict[Asked, NDArray[np.bool_]]:
+    """Return the outcomes of a measure's comparisons wherever its values may lie.
 
     A value lies at one cut and below the next; cuts are numbered in order.
 
     Returns:
-        The outcomes in shape (places, comparisons, cells).
+        Each in shape (places, cells).
     """
-    mine = tuple(asked for asked in levels if asked.measure == measure)
-    cuts = [[_cut(value, asked) for value in levels[asked].values] for asked in mine]
+    cuts = {
+        asked: [_cut(value, asked) for value in each.values]
+        for asked, each in levels.items()
+        if asked.measure == measure
+    }
     (least, most), after = measure.span, int(measure.function is Function.AVG)
     low = (-inf if least is None else least, 0)  # all values are at this one, and none is at `high`
     high = ((inf if most is None else most) + 1 - after, after)
-    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts)))}
-    rows = np.stack(
-        [
-            levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
-            for asked, row in zip(mine, cuts, strict=True)
-        ]
-    )
-    places = np.where((ranks[low] < rows) & (rows < ranks[high]), rows, ranks[low])
-    places = np.vstack([np.full_like(rows[:1], ranks[low]), places])
-    upward = np.array([asked.comparison.upward for asked in mine])
-    truth = (places[:, np.newaxis] >= rows) == upward[:, np.newaxis]
-    return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if measure.nullable else truth
+    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts.values())))}
+    rows = {
+        asked: levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
+        for asked, row in cuts.items()
+    }
+    places = np.stack([np.full(len(cells), ranks[low]), *rows.values()])
+    places = np.where((ranks[low] < places) & (places < ranks[high]), places, ranks[low])
+    null = np.zeros((int(measure.nullable), len(cells)), np.bool_)
+    return {
+        asked: np.concatenate([(places >= row) == asked.comparison.upward, null])
+        for asked, row in rows.items()
+    }
 
 
 def _cut(value: Fraction, asked: Asked) -> _Cut:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
-from operators.descriptors import SEVERITY_HINT
 from operators.registry import mechanism_of
 from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.alarms.silence import longest_run
@@ -15,7 +14,6 @@ from stream.model.holds import least_hold_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from stream.config.alarms.mechanism_keys import MechanismModel
     from stream.config.findings import Problem
@@ -55,12 +53,15 @@ def excluded(
     searched = bool(left_open) or model.false_alarms is not None or model.max_delay is not None
     yield from misplaced_keys(model)
     yield from _of_search(model, left_open if searched else None, budget)
-    yield from _of_rates(model, parsed, searched=searched)
+    yield from _of_rates(model, searched=searched)
     yield from _of_early_alarms(model.mechanism, parsed, budget)
-    limit = model.mechanism.max_fnr_given_no_alarm
-    if calendar is not None and limit is not None:
-        run = longest_run(calendar, budget.periods, parsed.feed.history)
-        yield from _of_silence(model, limit, run, searched=searched)
+    if calendar is not None and model.mechanism.max_fnr_given_no_alarm is not None:
+        at = model.mechanism.at(_GIVEN)
+        if searched:
+            yield at, f"`tocsin lock` cannot choose with {_GIVEN}", _WRITTEN
+        if longest_run(calendar, budget.periods, parsed.feed.history) is None:
+            hint = "write privacy_unit: user with a period, or the feed's history"
+            yield at, f"{_GIVEN} needs SVT runs that end", hint
     least_ms = 0 if calendar is None else least_hold_ms(calendar)
     if model.hold is not None and model.hold < least_ms:
         message = "hold is shorter than the time in which the same events may fire the alarm again"
@@ -84,25 +85,19 @@ def _of_search(
         yield (), what, "write them, or privacy: pure"
 
 
-def _of_rates(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iterator[Problem]:
-    """Yield rates that no mechanism keeps, and what a bound on false alarms excludes."""
-    how, first = model.mechanism, model.mechanism.at("bounded_error")
+def _of_rates(model: AlarmModel, *, searched: bool) -> Iterator[Problem]:
+    """Yield rates that no mechanism keeps, or that no lock is looked for with."""
+    how = model.mechanism
     if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
         message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
         at = "max_fnr" if how.max_fpr is None else how.at("max_fpr")
         yield at, message, "write smaller probabilities, as 0.05"
-    if how.bounded_error == "fnr":
-        return
-    if how.max_fpr is None:
-        message = "bounded_error: fpr needs max_fpr"
-        yield first, message, "write max_fpr: 0.05"
-    if searched:
-        yield first, "`tocsin lock` cannot choose with bounded_error: fpr", _WRITTEN
-    if parsed.cumulative:
-        message = "an early alarm (CUMULATE) cannot have bounded_error: fpr"
-        yield first, message, "remove bounded_error, or write TUMBLE"
-    if model.severity is not None:
-        yield first, "severity levels cannot have bounded_error: fpr", "remove bounded_error"
+    if searched and how.bounded_error == "fpr":
+        yield (
+            how.at("bounded_error"),
+            "`tocsin lock` cannot choose with bounded_error: fpr",
+            _WRITTEN,
+        )
 
 
 def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -> Iterator[Problem]:
@@ -119,66 +114,24 @@ def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -
             yield how.at(key), message, f"remove {key}"
 
 
-def _of_silence(
-    model: AlarmModel, limit: Fraction, run: int | None, *, searched: bool
-) -> Iterator[Problem]:
-    """Yield why a miss given no alarm cannot be bounded, in runs of so many windows."""
-    at = model.mechanism.at(_GIVEN)
-    if searched:
-        message = f"`tocsin lock` cannot choose with {_GIVEN}"
-        yield at, message, _WRITTEN
-    if run is None:
-        message = f"{_GIVEN} needs SVT runs that end"
-        yield at, message, "write privacy_unit: user with a period, or the feed's history"
-    if limit <= model.max_fnr:
-        message = f"{_GIVEN} is not larger than max_fnr"
-        more = float(min(2 * model.max_fnr, (1 + model.max_fnr) / 2))
-        yield at, message, f"write {_GIVEN}: {more:g}"
-
-
 def _of_levels(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iterator[Problem]:
     """Yield what severity levels do not go together with."""
-    leaves, name = list(parsed.having.leaves()), model.mechanism.name
+    leaves = list(parsed.having.leaves())
     words = [each.threshold.offset for each in leaves if each.threshold.of_severity]
-    levels = model.severity
-    if levels is None:
+    if model.severity is None:
         yield from [("sql", "SEVERITY has no levels", LEVELS_HINT, at) for at in words[:1]]
         return
     if not words:
         message = "severity needs SEVERITY in HAVING"
         yield "severity", message, LEVELS_HINT
         return
-    if len(levels) < 2:
-        hint = "write its threshold into HAVING instead of SEVERITY, and remove severity"
-        yield "severity", "severity needs two levels or more", hint
-    if mechanism_of(name).severities is None:
-        yield "mechanism", f"mechanism {name} has no severity levels", SEVERITY_HINT
-    function = leaves[0].measure.function
-    another = f"{function.value} cannot have severity levels, because its levels share"
-    for holds, message, hint in (
-        (
-            len(leaves) > 1,
-            f"severity levels need one comparison; HAVING has {len(leaves)}",
-            LEVELS_HINT,
-        ),
-        (
-            function not in _ADDED_UP,
-            f"{another} no noise",
-            "write COUNT or SUM, or one alarm per level",
-        ),
-        (
-            parsed.cumulative,
-            "early alarms (CUMULATE) have no severity levels",
-            "write TUMBLE instead of CUMULATE",
-        ),
-        (
-            parsed.members,
-            "an alarm that counts groups has no severity levels",
-            "write one alarm per level",
-        ),
-    ):
-        if holds:
-            yield "sql", message, hint, words[0]
+    added_up = len(leaves) == 1 and leaves[0].measure.function in _ADDED_UP
+    if not added_up or parsed.cumulative or parsed.members:
+        message = (
+            "severity levels need one comparison of a COUNT or SUM with SEVERITY, in TUMBLE or"
+        )
+        hint = "write one alarm per level, or HAVING COUNT(*) > SEVERITY alone"
+        yield "sql", f"{message} HOP, without an outer query", hint, words[0]
     if model.hold is not None:
         message = "hold would keep a warning from becoming critical"
         yield "hold", message, "remove hold, or write one alarm per level"

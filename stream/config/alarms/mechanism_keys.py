@@ -7,16 +7,11 @@ that its descriptor names (``operators.descriptors.Mechanism.keys``), and no oth
 from __future__ import annotations
 
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    WrapValidator,
-    create_model,
-    model_validator,
-)
-from pydantic_core import PydanticUndefined
+from pydantic import Field, ValidationInfo, WrapValidator, create_model
+from pydantic_core import PydanticUndefined, core_schema
 
 from operators.deciders import DECIDER_NAMES
 from operators.descriptors import WINDOW_KEYS, Mechanism
@@ -35,6 +30,8 @@ from stream.config.scalars import (
 )
 
 if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
+
     from stream.config.yamlfile import Loc
 
 __all__ = [
@@ -43,6 +40,7 @@ __all__ = [
     "MechanismModel",
     "Release",
     "WrittenMechanism",
+    "model_of",
     "refusal",
 ]
 
@@ -163,32 +161,19 @@ def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
     return message, f"remove {key}, or use mechanism: {', '.join(readers)}"
 
 
+class _Own(Closed):
+    """What stands under the name of a mechanism."""
+
+    said_by = MechanismModel
+
+
 class _Mechanisms(Closed):
     """One mechanism by its name, alone or with its keys."""
 
     words: ClassVar[tuple[str, ...]] = tuple(_WRITTEN)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, value: Any) -> Any:
-        names = [value.strip()] if isinstance(value, str) else list(value)
-        if len(names) != 1 or isinstance(value, list):
-            raise wrong(
-                "an alarm takes exactly one mechanism", "write mechanism: {svt: {max_alarms: 3}}"
-            )
-        (name,) = names
-        if name not in cls.words:
-            raise wrong("unknown mechanism", closest(name, OFFERED))
-        return {name: {}} if isinstance(value, str) else value
-
 
 _Mechanisms.said_by = _Mechanisms  # its keys have descriptions of their own
-
-
-class _Own(Closed):
-    """What stands under the name of a mechanism."""
-
-    said_by = MechanismModel
 
 
 def _own(mechanism: Mechanism) -> Any:
@@ -202,25 +187,45 @@ def _own(mechanism: Mechanism) -> Any:
     return create_model(mechanism.name, __base__=_Own, **fields)
 
 
-def _read(written: Any) -> MechanismModel:
+@cache
+def model_of(*names: str) -> type[Closed]:
+    """Return the model of a mapping with one of some mechanisms, of all if none is named.
+
+    A file names few of them: so a start makes few models.
+    """
+    fields: Any = {
+        name: (
+            _own(_WRITTEN[name]) | None,
+            Field(default=None, description=_WRITTEN[name].releases),
+        )
+        for name in names or _WRITTEN
+    }
+    return create_model("Mechanisms", __base__=_Mechanisms, **fields)
+
+
+def _read(value: Any, info: ValidationInfo) -> MechanismModel:
     """Return the one mechanism that is written, its keys beside its name."""
-    (name,) = written.model_fields_set
-    own = getattr(written, name)
+    names = [value.strip()] if isinstance(value, str) else list(value)
+    if len(names) != 1 or isinstance(value, list):
+        message = "an alarm takes exactly one mechanism"
+        raise wrong(message, "write mechanism: {svt: {max_alarms: 3}}")
+    (name,) = names
+    if name not in _WRITTEN:
+        raise wrong("unknown mechanism", closest(name, OFFERED))
+    mapping = {name: {}} if isinstance(value, str) else value
+    own = getattr(model_of(name).model_validate(mapping, context=info.context), name)
     keys = {key: getattr(own, key) for key in own.model_fields_set}
     return MechanismModel.model_construct(name=name, **keys)
 
 
-if TYPE_CHECKING:
-    WrittenMechanism = MechanismModel
-else:
-    WrittenMechanism = Annotated[
-        create_model(
-            "Mechanisms",
-            __base__=_Mechanisms,
-            **{
-                name: (_own(one) | None, Field(default=None, description=one.releases))
-                for name, one in _WRITTEN.items()
-            },
-        ),
-        AfterValidator(_read),
-    ]
+class _Reads:
+    """How pydantic reads a mechanism; editors are told of all of them."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
+        """Return how pydantic reads it."""
+        every = [lambda _, shape_of: shape_of(model_of().__pydantic_core_schema__)]
+        metadata = {"pydantic_js_functions": every}
+        return core_schema.with_info_plain_validator_function(_read, metadata=metadata)
+
+
+WrittenMechanism = Annotated[MechanismModel, _Reads()]

@@ -57,12 +57,17 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
         alarms: checked, alarm by alarm.
         findings: receives errors of alarms that cannot be decided from panes.
     """
-    every = (*alarms.by_name.values(), *alarms.open.values())
-    for query in every:
+    able = []
+    for query in (*alarms.by_name.values(), *alarms.open.values()):
+        at = findings.under("alarms", query.id)
         if is_panes(query.id):
             message = "names of this form are reserved for noisy panes"
-            findings.wrong(("alarms", query.id), message, "rename the alarm", key=True)
-    able = [query for query in every if _asks(query) and _able(query, alarms, findings)]
+            at.wrong((), message, "rename the alarm", key=True)
+        if _asks(query) and (obstacle := next(_obstacles(query, alarms), None)):
+            key, why, hint = obstacle
+            at.wrong(key, f"mechanism: panes: {why}", hint)
+        elif _asks(query):
+            able.append(query)
     shared = _shared_out(able, alarms)
     if alarms.budget.unit is PrivacyUnit.USER:
         readers = (shared.by_name[query.id] for query in able)
@@ -229,14 +234,6 @@ def _warn_of_caps(readers: Iterable[Alarm], budget: Budget, findings: Findings) 
                 f" all of them counts {often} times as much",
                 f"choose the threshold accordingly, or {_OTHERWISE}, with bounds per window",
             )
-
-
-def _able(alarm: Alarm, alarms: Alarms, findings: Findings) -> bool:
-    """Tell whether an alarm can be decided from panes; what speaks against it is reported."""
-    for key, why, hint in _obstacles(alarm, alarms):
-        findings.under("alarms", alarm.id).wrong(key, f"mechanism: panes: {why}", hint)
-        return False
-    return True
 
 
 def _obstacles(alarm: Alarm, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:

@@ -15,6 +15,7 @@ Source of the quantiles' test: DP-PQD, whose median is the ceil(n/2)-th smallest
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -90,7 +91,8 @@ class Aggregate:
         function: what is computed; the median is the quantile of 1/2.
         lo: lower clip of the values, in granules; of LINEAR, the least that an event adds.
         hi: upper clip of the values, in granules; of LINEAR, the most.
-        quantile: a/b in (0, 1): of n values the ceil(n a/b)-th smallest.
+        quantile: a/b in (0, 1), b at most ``LARGEST_SCALE``: of n values the ceil(n a/b)-th
+            smallest.
     """
 
     function: Function
@@ -174,12 +176,13 @@ class Tree(Generic[L]):
         return Tree.joined(parts, conjunction=self.conjunction)
 
     def holds(self, truth: Callable[[L], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Return the truth of the tree from that of its leaves, arrays of one shape."""
+        """Return the truth of the tree from that of its leaves, arrays that go together."""
         if self.leaf is not None:
             return truth(self.leaf)
-        parts = [part.holds(truth) for part in self.parts]
         fold = np.logical_and if self.conjunction else np.logical_or
-        whole: NDArray[np.bool_] = fold.reduce(parts)
+        whole: NDArray[np.bool_] = functools.reduce(
+            fold, [part.holds(truth) for part in self.parts]
+        )
         return whole
 
 
@@ -201,8 +204,8 @@ def reduce(
         The tree; arrays in it follow the order of ``thresholds``.
 
     Raises:
-        ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), or an average whose
-            thresholds need a scale beyond ``LARGEST_SCALE``.
+        ValueError: a threshold beyond 62 bits, or an average whose thresholds need a scale beyond
+            ``LARGEST_SCALE``.
     """
     bound = _above(aggregate, thresholds, strict=comparison.after)
     if not comparison.upward:
@@ -226,8 +229,6 @@ def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool
     # The ceil(n a/b)-th smallest is above c iff fewer than n a/b values are not: with g values
     # above and m not, b m < a (g + m).
     a, b = aggregate.quantile.as_integer_ratio()
-    if not 0 < a < b <= LARGEST_SCALE:
-        raise ValueError(f"a quantile is a/b in (0, 1), b at most {LARGEST_SCALE}")
     above, not_above = _EXTREMES.get(function, (a, a - b))
     ranks = replace(clipped, kind=Weight.RANK, pivots=firsts - 1, above=above, not_above=not_above)
     return Bound(ranks, ones, negated=function is Function.MIN)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accountant.errors import ConfigError
 from operators.conditions.condition import Severity
 from operators.registry import mechanism_of
 from stream.config.alarms.excluded import LEVELS_HINT
@@ -70,8 +69,6 @@ def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> lis
         }
         with suppress(Refused), at.placing("threshold", LEVELS_HINT):
             threshold = parsed.reader.read_number(written.threshold, "the threshold")
-            if threshold.of_severity:
-                raise ConfigError("a level cannot have the threshold SEVERITY", hint=LEVELS_HINT)
             threshold = replace(threshold, offset=asked.threshold.offset)
             level = replace(parsed, having=Tree(replace(asked, threshold=threshold)))
             where = at if levels else findings
@@ -98,7 +95,7 @@ def read_levels(
     """
     every = [read(level) for level in levels]
     first = every[0]
-    if len(every) == 1:
+    if not levels[0].name:
         return first
     (name,) = first.condition.formula.atoms
     sign = 1 if name in first.condition.formula.literals else -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -176,25 +176,24 @@ class ThresholdReader:
         table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
         places = frozenset(keys)
         found: dict[str, Fraction] = {}
-        for written, cell in table.cells.items():
+        for written, (number, at) in table.cells.items():
             if len(errors) - before >= _MOST_ROW_ERRORS:
                 raise Refused
             key = ""
             with suppress(ValueError):
                 key = canonical(written, field.type)
-            row = Place(table.file, cell.line)
+            row = Place(table.file, at.line)
             if key not in places:
                 message = f"`{written[:40]}` is not in the domain of `{field.name}`"
                 errors.append(row.error(message, f"{closest(written, keys)}; or remove the row"))
             elif key in found:
                 errors.append(row.error(f"`{written[:40]}` is listed twice", "remove one of them"))
             else:
-                found[key] = cell.value
+                found[key] = number
                 try:
-                    found[key] = convert(cell.value)
+                    found[key] = convert(number)
                 except ConfigError as error:
-                    row = replace(row, column=cell.column)
-                    errors.append(row.error(error.message, error.hint))
+                    errors.append(at.error(error.message, error.hint))
         missing = [key for key in keys if key not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""

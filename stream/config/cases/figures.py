@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from stream.config.alarms.thresholds import in_steps
 from stream.config.cases.cases import Chance, Figure
 from stream.config.cases.ranges import WRITTEN
 from stream.config.findings import Refused
 from stream.config.scalars import closest
 from stream.config.yamlfile import quoted
 from stream.model.headings import heading
-from stream.model.numbers import decimal, whole_steps
 from stream.model.references import band_of
 
 if TYPE_CHECKING:
@@ -123,11 +123,10 @@ def _each(
         if cell is not None:
             yield cell, name or _ALL, value, at.under(name)
             continue
-        message = f"the value of {', '.join(domain.fields)} is missing"
+        message = f"`{name or _ALL}` is not a group of alarm `{alarm.id}`"
         hint = f"write {{{quoted(', '.join(domain.group(0).values()) or _ALL)}: ...}}"
-        if name:
-            message = f"`{name}` is not a group of alarm `{alarm.id}`"
-            hint = closest(name, domain.values[0]) if len(domain.fields) == 1 else hint
+        if name and len(domain.fields) == 1:
+            hint = closest(name, domain.values[0])
         at.wrong(name, message, hint, key=bool(name))
 
 
@@ -150,11 +149,7 @@ def _cell_of(domain: Domain, name: str) -> int | None:
 def _units(value: Fraction, measure: Measure, at: Findings) -> int:
     """Return a number of an aggregate's own unit in those of its statistic."""
     name, unit, negative = measure
-    units, remedy = whole_steps(value, unit)
-    if remedy:
-        raise at.wrong((), f"{name} is not a multiple of {decimal(unit)}", remedy)
     if value < 0 and not negative:
         raise at.wrong((), f"{name} cannot be negative", "write 0 or more")
-    if abs(units) >= _FARTHEST:
-        raise at.wrong((), f"{name} is too large", "write a smaller number")
-    return units
+    with at.placing(()):
+        return int(in_steps(value, unit, f"value of {name}", "its step", most=_FARTHEST))

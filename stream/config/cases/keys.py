@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final
 from pydantic import (
     BeforeValidator,
     Field,
-    PlainValidator,
     ValidationInfo,
     WithJsonSchema,
     WrapValidator,
@@ -19,7 +18,7 @@ from pydantic import (
 
 from stream.config.cases.ranges import WRITTEN, Range, range_of
 from stream.config.closed import Closed
-from stream.config.scalars import Exact, Name, Text, Whole, by_name, shown, within, wrong
+from stream.config.scalars import Exact, Name, Reads, Text, Whole, by_name, shown, within, wrong
 from stream.config.schema import shapes
 
 __all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CasesModel", "CountsModel", "EventsModel"]
@@ -64,7 +63,7 @@ _Figures = Annotated[dict[str, Annotated[list[Exact], _SEVERAL]], _BY_NAME]
 _Counts = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(_NUMBERS))]
 _References = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))]
 _Fires = Annotated[
-    dict[str, Annotated[dict[str, Annotated[Range, PlainValidator(_range)]], _BY_NAME]],
+    dict[str, Annotated[dict[str, Annotated[Range, Reads(_range, _CHANCE)]], _BY_NAME]],
     _BY_NAME,
     WithJsonSchema(shapes.one_or_by_name(_CHANCE)),
 ]

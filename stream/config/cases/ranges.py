@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from stream.model.numbers import decimal, number
+from stream.model.numbers import number
 
 __all__ = ["WRITTEN", "Range", "range_of"]
 
@@ -84,9 +84,6 @@ def range_of(text: str) -> Range:
 
 def _probability(text: str) -> Fraction:
     found = number(text)
-    percent = number(text.removesuffix("%")) if text.endswith("%") else None
-    if percent is not None:
-        raise ValueError(f"a percentage instead of the number {decimal(percent / 100)}")
     if found is None:
         raise ValueError("not a probability")
     if not 0 <= found <= 1:

@@ -1,4 +1,4 @@
-"""Lifecycles, targets and boards: from the YAML to the model, checked as a whole."""
+"""Lifecycles and targets: from the YAML to the model, checked as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from stream.config.notify.keys import MOST_WINDOWS
 from stream.decisions.templates import FIELDS, LABEL_FIELDS, problem
-from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
 from stream.model.notifications import NotifySettings, TargetSettings
 
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.config.findings import Findings
-    from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
+    from stream.config.notify.keys import LifecycleModel, NotifyModel
 
-__all__ = ["build_board", "build_lifecycle", "build_notify"]
+__all__ = ["build_lifecycle", "build_notify"]
 
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset({"alertname", "fingerprint"})
@@ -72,8 +71,3 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
     stem = Path(findings.document.file).stem
     dead_letters = findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl")
     return NotifySettings(model.group, model.lookback_ms, model.retry_for_ms, dead_letters, targets)
-
-
-def build_board(model: BoardModel) -> Board:
-    """Return where alarms are shown."""
-    return Board(**dict(model))

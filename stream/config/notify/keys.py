@@ -156,7 +156,7 @@ class NotifyModel(Closed):
 
 
 class BoardModel(Closed):
-    """Where alarms are shown."""
+    """Where alarms are shown: the keys are the settings."""
 
     listen: Address = _BOARD.listen
     """host:port of the page; without a token, anybody who reaches it reads it"""

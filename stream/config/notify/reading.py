@@ -18,12 +18,13 @@ from stream.config.explaining import read_as
 from stream.config.findings import Findings
 from stream.config.keys import BudgetModel, KafkaModel, LogModel, PublicValues
 from stream.config.loading import examine
-from stream.config.notify.building import build_board, build_lifecycle, build_notify
+from stream.config.notify.building import build_lifecycle, build_notify
 from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
 from stream.config.places import TimeZone  # noqa: TC001  # pydantic reads it
 from stream.config.scalars import Name  # noqa: TC001  # pydantic reads it
 from stream.config.yamlfile import load_document
 from stream.model.alarms import require_kafka
+from stream.model.boards import Board
 from stream.model.feeds import Domain, FieldType
 from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
 from stream.windows.localtime import load_zone
@@ -125,7 +126,7 @@ def _of_small(model: _SmallFile, findings: Findings) -> tuple[BoardSetup, Notify
     }
     budget = None if model.budget is None else build_budget(model.budget, zone.key, findings)
     subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings)
-    return BoardSetup(subscription, build_board(model.board), budget, groups), notify
+    return BoardSetup(subscription, Board(**dict(model.board)), budget, groups), notify
 
 
 def _groups(declared: Mapping[str, tuple[str, ...] | str], findings: Findings) -> Domain:

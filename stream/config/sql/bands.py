@@ -82,21 +82,17 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
     node, negated = node.unnest(), False
     while isinstance(node, exp.Not):
         node, negated = node.this.unnest(), not negated
-    if isinstance(node, exp.And | exp.Or):
-        message = "a band cannot be combined with other comparisons"
-        raise SqlProblem(message, "write one alarm for each", words[0])
     found = comparisons(node, lambda side: isinstance(side, exp.Abs))
     if len(found) != 1 or not isinstance(found[0][0], exp.Abs):
-        raise SqlProblem("REFERENCE is only for a band", BAND_SHAPE, words[0])
+        message = "REFERENCE is only for a band, which is the whole condition"
+        raise SqlProblem(message, BAND_SHAPE, words[0])
     ((left, comparison, right),) = found
     measure = _measure(left, reader)
     tau, relative = _half_width(right)
     band = BandAsked(measure, tau, relative, start(left), start(right))
     comparison = comparison.negated if negated else comparison
     if comparison is not Comparison.GE:
-        message = "a band is compared by >="
-        if comparison in {Comparison.LT, Comparison.LE}:
-            message = f"an alarm fires outside its band, so {message}"
+        message = "a band is compared by >=, because the alarm fires outside of it"
         hint = f"write ABS({measure.text} - REFERENCE) >= {band.tau_text}"
         raise SqlProblem(message, hint, node)
     return band
@@ -111,10 +107,8 @@ def _words(node: exp.Expr) -> list[exp.Expr]:
 def _measure(band: exp.Expr, reader: HavingReader) -> Measure:
     """Return the aggregate whose distance to REFERENCE is taken."""
     difference = band.this.unnest()
-    if not isinstance(difference, exp.Sub):
-        raise SqlProblem("a band compares a difference to REFERENCE", BAND_SHAPE, band)
     others = [side for side in difference.unnest_operands() if not is_word(side, _WORD)]
-    if len(others) != 1:
+    if len(others) != 1 or not isinstance(difference, exp.Sub):
         message = "a band compares one aggregate minus REFERENCE"
         raise SqlProblem(message, BAND_SHAPE, band)
     measure = reader.measure_of(others[0])
@@ -134,10 +128,8 @@ def _half_width(node: exp.Expr) -> tuple[Fraction, bool]:
     numbers = [numeric(factor) for factor in factors if not is_word(factor, _WORD)]
     tau = numbers[0] if numbers else Fraction(1)
     if tau is None or len(numbers) != len(factors) - relative:
-        message = f"tau is {named(node)} instead of a number"
-        if relative:
-            message = "tau is not a number or a multiple of REFERENCE"
-        raise SqlProblem(message, _SHARE if relative else BAND_SHAPE, node)
+        message = f"tau is {named(node)} instead of a number or a multiple of REFERENCE"
+        raise SqlProblem(message, _SHARE, node)
     if relative and (not 0 < tau <= 1 or tau.denominator > _FINEST_SHARE):
         message = "the factor of REFERENCE is not between 0 and 1 with six decimals"
         raise SqlProblem(f"{message}: {decimal(tau)}", _SHARE, node)

@@ -135,7 +135,10 @@ class HavingReader:
             SqlProblem: it is neither a number nor a public table's value (the offset says nothing).
         """
         with depth_limited():
-            return self.threshold_of(expression_of(text, called), called)
+            number = self.threshold_of(expression_of(text, called), called)
+        if number.of_severity:
+            raise SqlProblem(f"{called} cannot be SEVERITY", "", 0)
+        return number
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
         hint = self._instead(node, f"compare {AGGREGATES} with a number or table[field]")
@@ -244,11 +247,11 @@ class HavingReader:
             message = f"{called} takes an integer or a float; `{name}` is {kind}"
             raise SqlProblem(message, "write another field, or COUNT(*)", node)
         if read.lo is None or read.hi is None or unit is None:
-            needs = "a resolution, because values are rounded"
-            if read.lo is None:
-                needs = "a clip, because one value could be arbitrarily large"
+            message = (
+                f"{called}({name}) needs a clip and a resolution: values are bounded and rounded"
+            )
             hint = f"declare {name}: {{{example}}} in the feed's fields"
-            raise SqlProblem(f"{called}({name}) needs {needs}", hint, node)
+            raise SqlProblem(message, hint, node)
         return Measure(function, int(read.lo / unit), int(read.hi / unit), field=name, unit=unit)
 
     def threshold_of(self, node: exp.Expr, called: str = "the threshold") -> Threshold:

@@ -26,7 +26,7 @@ from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from stream.model.regions import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from stream.model.alarm import Term
     from stream.model.feeds import Feed
@@ -62,8 +62,9 @@ def span_of_terms(
         ValueError: there are more than ``MOST_KINDS`` kinds of events to look at.
     """
     tests: defaultdict[str, set[_Test]] = defaultdict(set)
-    for leaf in _leaves(where, *(term.where for term in terms)):
-        tests[leaf.field].add(leaf)
+    for node in filter(None, (where, *(term.where for term in terms))):
+        for leaf in node.leaves:
+            tests[leaf.field].add(leaf)
     summed = {term.field: term for term in terms if term.kind is Weight.SUM}
     group, known = set(group), {feed.time, feed.unit, feed.id, *group}
     choices = []
@@ -77,18 +78,6 @@ def span_of_terms(
     weights = (_weight(terms, where, dict(event)) for event in product(*choices))
     found = [weight for weight in weights if weight is not None]
     return (min(found), max(found)) if found else None
-
-
-def _leaves(*nodes: Where | None) -> Iterator[_Test]:
-    """Yield the comparisons of filters."""
-    for node in nodes:
-        match node:
-            case Not():
-                yield from _leaves(node.part)
-            case And() | Or():
-                yield from _leaves(*node.parts)
-            case Compare() | IsIn() | IsNull():
-                yield node
 
 
 def _values(
@@ -123,17 +112,12 @@ def _kept(
 
     What a field adds is linear in its granules, so that the least and the most are enough.
     """
-    classes: defaultdict[tuple[object, ...], list[FieldValue | None]] = defaultdict(list)
+    classes: defaultdict[tuple[object, ...], dict[int, FieldValue | None]] = defaultdict(dict)
     for value in values:
         outcomes = (_outcome(test, {test.field: value}) for test in tests)
-        classes[*outcomes, _present(value)].append(value)
-    kept: list[FieldValue | None] = []
-    for (*_, present), each in classes.items():
-        if present and summed is not None:
-            kept += (end(each, key=lambda value: _granules(value, summed)) for end in (min, max))
-        else:
-            kept.append(each[0])
-    return kept
+        granules = 0 if summed is None or not _present(value) else _granules(value, summed)
+        classes[*outcomes, _present(value)][granules] = value
+    return [each[end] for each in classes.values() for end in {min(each), max(each)}]
 
 
 def _present(value: FieldValue | None) -> bool:

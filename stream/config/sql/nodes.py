@@ -47,12 +47,13 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.GTE: Comparison.GE,
 }
 _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Alias: "an alias",
     exp.Boolean: "TRUE or FALSE",
     exp.Bracket: "a table's value",
     exp.Column: "a field",
     exp.GroupingSets: "GROUPING SETS",
     exp.ILike: "ILIKE",
-    exp.In: "IN with a subquery",
+    exp.In: "IN without values, or with a subquery",
     exp.Like: "LIKE",
     exp.NullSafeEQ: "IS NOT DISTINCT FROM",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
@@ -156,10 +157,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
         )
     name = node.this.name
     if node.table:
-        if node.sql() in fields:
-            hint = f'quote a name with dots: "{node.sql()}"'
-        else:
-            hint = f"write {name}"
+        hint = f'write {name}; a name with dots needs quotes: "{node.sql()}"'
         raise SqlProblem("a field name has no prefix here", hint, node)
     if name not in fields:
         raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), node)
@@ -197,9 +195,7 @@ def named(node: exp.Expr) -> str:
         name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql_name()
         return f"{name}()"
     if isinstance(node, exp.Predicate):
-        values = node.expressions or node.args.get("query")
-        empty = isinstance(node, exp.In) and not values
-        return "IN without values" if empty else _PLAIN.get(type(node), "a comparison")
+        return _PLAIN.get(type(node), "a comparison")
     if isinstance(node, exp.Binary | exp.Neg):
         return "an expression"
     return _PLAIN.get(type(node), node.key.upper())

@@ -51,11 +51,8 @@ def least_of(outer: exp.Select, size: int, groups: str) -> int:
         raise SqlProblem("the number of groups is not a whole number", _SHAPE, right)
     asked = int(number)
     if not comparison.upward and (comparison is not Comparison.EQ or asked != size):
-        fewer, hint = size - asked + comparison.strict, _SHAPE
-        if comparison.flipped is not comparison and 1 <= fewer <= size:
-            instead = "= EVERY" if fewer == size else f">= {fewer}"
-            hint = f"negate the inner comparison, and write COUNT(*) {instead} here"
         message = f"COUNT(*) {comparison.value} {asked} of {size} {groups} is not supported"
+        hint = f"{_SHAPE}; or negate the inner HAVING, and count the groups that then meet it"
         raise SqlProblem(message, hint, right)
     least = asked + comparison.strict
     if not 1 <= least <= size:

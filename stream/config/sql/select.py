@@ -215,7 +215,7 @@ class _Reader:
 
     def _group(self) -> tuple[tuple[str, ...], exp.Anonymous]:
         """Return the group fields, and the window."""
-        nodes = _grouped_by(self.select, self._windows)
+        nodes = _grouped_by(self.select)
         if not nodes:
             raise SqlProblem("GROUP BY with a window is missing", self._windows, 0)
         windows = [node for node in nodes if isinstance(node, exp.Anonymous)]
@@ -244,7 +244,7 @@ class _Reader:
 
     def _outer_group(self, outer: exp.Select, group: tuple[str, ...]) -> tuple[str, ...]:
         """Return the fields of the outer GROUP BY: some of the inner one."""
-        nodes, names = _grouped_by(outer, "write names of fields"), []
+        nodes, names = _grouped_by(outer), []
         selected = {node.name for node in self.select.expressions if isinstance(node, exp.Column)}
         twice = ("the window is in the inner query already", "remove this one")
         for node, by in self._fields(nodes, "the outer GROUP BY takes", twice):
@@ -318,25 +318,18 @@ class _Reader:
             if not group and numeric(node) == 1:
                 continue
             allowed = ", ".join(group) or "1"
+            message = (
+                f"SELECT takes group fields, not {named(node)}: exact values are not published"
+            )
             if isinstance(node, exp.Column):
                 name = column(node, self.feed.fields, "SELECT takes").name
                 if name in group:
                     continue
                 message = f"`{name}` is not in GROUP BY"
-            elif isinstance(node, exp.Alias):
-                message = "SELECT takes no alias"
-            elif isinstance(node, exp.AggFunc):
-                message = f"SELECT cannot have {named(node)}, because exact values"
-                message += " are never published"
-            else:
-                message = f"SELECT takes group fields, not {named(node)}"
             raise SqlProblem(message, f"write SELECT {allowed}", node)
 
 
-def _grouped_by(select: exp.Select, hint: str) -> list[exp.Expr]:
+def _grouped_by(select: exp.Select) -> list[exp.Expr]:
     """Return what stands in GROUP BY."""
-    clause = select.args.get("group") or exp.Group()
-    if clause.args.get("all"):
-        raise SqlProblem("GROUP BY ALL is not supported", hint, clause)
-    nodes: list[exp.Expr] = clause.expressions
+    nodes: list[exp.Expr] = (select.args.get("group") or exp.Group()).expressions
     return nodes

@@ -43,7 +43,7 @@ _FOREIGN: Final = {
 }
 """Words of other systems, or functions, with what to write instead."""
 _READ: Final = frozenset(
-    {"this", "expression", "expressions", "from_", "where", "group", "having", "all", "query"}
+    {"this", "expression", "expressions", "from_", "where", "group", "having", "query"}
     | {"table", "db", "catalog", "quoted", "is_string", "low", "high", "unit", "to", "nested"}
 )
 """Parts of nodes that somebody reads, or that say nothing about the query."""
@@ -57,6 +57,7 @@ _SAID: Final[dict[type[exp.Expr], tuple[str, str]]] = {
 """What is said of other parts, and what to write instead."""
 _PARTS: Final = {
     "alias": "an alias",
+    "all": "GROUP BY ALL",
     "distinct": "SELECT DISTINCT",
     "locks": "FOR UPDATE",
     "order": "ORDER BY",
@@ -84,10 +85,7 @@ def select_of(sql: str) -> exp.Select:
     finally:
         logger.disabled = disabled
     if not isinstance(statement, exp.Select):
-        for token in tokens:
-            if token.token_type in (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT):
-                raise SqlProblem(f"{token.text} is not supported", SHAPE, token.start)
-        raise SqlProblem("the SQL is not one SELECT", SHAPE, 0)
+        raise SqlProblem("the SQL is not one SELECT, but several joined ones", SHAPE, 0)
     for node in statement.walk():
         _check_parts(node)
     return statement
@@ -104,10 +102,8 @@ def _tokens(sql: str) -> Sequence[Token]:
     except TokenError:
         offset = _open_quote(sql)
         raise SqlProblem("a quote or comment is not closed", "close it", offset) from None
-    if not tokens:
-        raise SqlProblem("the SQL is empty", SHAPE, 0)
-    if tokens[0].token_type is not TokenType.SELECT:
-        raise SqlProblem(f"the SQL begins with {tokens[0].text} instead of SELECT", SHAPE, 0)
+    if not tokens or tokens[0].token_type is not TokenType.SELECT:
+        raise SqlProblem("the SQL does not begin with SELECT", SHAPE, 0)
     for token in tokens[:-1]:
         if token.token_type is TokenType.SEMICOLON:
             raise SqlProblem("the SQL has a second statement", "remove it", token.start)

@@ -32,13 +32,13 @@ _SUPPORTED = (
 )
 _INT64 = 2**63
 _WRITTEN = {
-    FieldType.STRING: ("a string in single quotes, as ", "'lobby'"),
-    FieldType.INTEGER: ("a whole number, as ", "42"),
-    FieldType.FLOAT: ("a number, as ", "0.5"),
-    FieldType.BOOLEAN: ("TRUE or ", "FALSE"),
-    FieldType.TIMESTAMP: ("a timestamp in single quotes, as ", "'2011-06-01T08:00:00'"),
+    FieldType.STRING: "a string in single quotes, as 'lobby'",
+    FieldType.INTEGER: "a whole number, as 42",
+    FieldType.FLOAT: "a number, as 0.5",
+    FieldType.BOOLEAN: "TRUE or FALSE",
+    FieldType.TIMESTAMP: "a timestamp in single quotes, as '2011-06-01T08:00:00'",
 }
-"""What a literal of a type is, and one of them."""
+"""What a literal of a type is, with an example."""
 
 _LIST = "list the values: field IN ('a', 'b')"
 _INSTEAD: dict[type[exp.Expr], str] = {
@@ -114,21 +114,16 @@ class WhereReader:
         return SqlProblem(message, f"write '{name}' if it is a string", other)
 
     def _null_test(self, node: exp.Is) -> IsNull:
-        if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
-            raise SqlProblem(
-                "IS takes NULL only",
-                "write field IS NULL, field IS NOT NULL, or field = TRUE",
-                node,
-            )
+        if not isinstance(node.expression, exp.Null):
+            hint = "write field IS NULL, field IS NOT NULL, or field = TRUE"
+            raise SqlProblem("IS takes NULL only", hint, node)
         return IsNull(column(node.this, self.fields, "IS NULL takes").name)
 
     def _flag(self, node: exp.Column) -> Compare:
         field = column(node, self.fields, "WHERE takes")
         if field.type is not FieldType.BOOLEAN:
-            hint = f"compare it with a literal: {field.name} = ..."
-            raise SqlProblem(
-                f"`{field.name}` is {article(field.type.value)}, not a condition", hint, node
-            )
+            message = f"`{field.name}` is {article(field.type.value)}, not a condition"
+            raise SqlProblem(message, f"compare it with a literal: {field.name} = ...", node)
         return Compare(field.name, field.type, Comparison.EQ, value=True)
 
     def _literal(self, node: exp.Expr, field: Field) -> FieldValue:
@@ -140,14 +135,8 @@ class WhereReader:
             )
         value = self._value(node, field)
         if value is None:
-            wanted, example = _WRITTEN[field.type]
-            if field.type is FieldType.STRING and isinstance(node, exp.Column) and node.this.quoted:
-                example = f"'{node.name}'"  # in double quotes it may be meant as one
-            raise SqlProblem(
-                f"`{field.name}` is {article(field.type.value)} but is compared with {named(node)}",
-                f"write {wanted}{example}",
-                node,
-            )
+            message = f"`{field.name}` is {article(field.type.value)} but is compared with"
+            raise SqlProblem(f"{message} {named(node)}", f"write {_WRITTEN[field.type]}", node)
         if field.type is FieldType.STRING and value not in (field.domain or {value}):
             message = f"`{value}` is not in the domain of `{field.name}`"
             self.notes.append(SqlProblem(message, closest(str(value), field.domain or ()), node))
@@ -166,21 +155,17 @@ class WhereReader:
             try:
                 return None if text is None else instant_ms(text, self.timezone)
             except ValueError as error:
-                hint = f"write {_WRITTEN[FieldType.TIMESTAMP][1]}"
+                hint = f"write {_WRITTEN[field.type]}"
                 raise SqlProblem(f"this timestamp {error}", hint, node) from None
-        value: FieldValue | None = None
-        if exact is not None and field.type is FieldType.FLOAT:
+        if exact is None:
+            return None
+        if field.type is FieldType.FLOAT:
             with suppress(OverflowError):
-                value = float(exact)
-        elif exact is not None:
-            if exact.denominator != 1 or not -_INT64 <= exact < _INT64:
-                raise SqlProblem(
-                    f"`{field.name}` is an integer, but this is not a whole number of 64 bits",
-                    "write a whole number",
-                    node,
-                )
-            value = int(exact)
-        return value
+                return float(exact)
+        elif exact.denominator == 1 and -_INT64 <= exact < _INT64:
+            return int(exact)
+        message = f"`{field.name}` is {article(field.type.value)}, and this is not one of 64 bits"
+        raise SqlProblem(message, f"write {_WRITTEN[field.type]}", node)
 
 
 def _string(node: exp.Expr) -> str | None:

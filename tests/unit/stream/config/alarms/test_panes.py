@@ -9,13 +9,12 @@ import pytest
 from accountant.units import to_loss_units
 from stream.config.alarms.panes import shared_anew
 from stream.config.loading import examine
-from stream.decisions import mechanisms
 from stream.decisions.mechanisms import plans_of
 from stream.planning.details import detail_lines
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
-from tests.support.commands import tocsin
 from tests.support.paned import HEAD, alarm, configured
+from tests.unit.stream.config import given
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,29 +179,14 @@ def test_the_plan_says_what_a_person_pays(tmp_path: Path, unit: str, panes: int 
 
 
 @pytest.mark.parametrize("mechanism", ["panes", "tslm"])
-def test_no_alarm_is_called_as_panes_are(tmp_path: Path, mechanism: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "hints"),
+    [("panes-0123abcd", ["rename the alarm"]), ("panes-0123ABCD", []), ("panes-0123abc", [])],
+)
+def test_no_alarm_is_called_as_panes_are(
+    tmp_path: Path, name: str, hints: list[str], mechanism: str
+) -> None:
     """Whatever decides it: readers of decisions know panes by their names alone."""
-    file = tmp_path / "alarms.yaml"
-    head = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
-    written = alarm("NAME", HOUR, "COUNT(*) > 100", mechanism=mechanism)
-    told = {}
-    for name in ("panes-0123abcd", "panes-0123abc", "panes-0123ABCD", "panes-front"):
-        file.write_text(head + written.replace("NAME", name))
-        told[name] = [(error.line, error.hint) for error in examine(file, environ={}).errors]
-    line = head.count("\n") + 1
-    assert told.pop("panes-0123abcd") == [(line, "rename the alarm")]
-    assert list(told.values()) == [[], [], []]
-
-
-def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path: Path) -> None:
-    """A sentence for people, a record for programs; both errors from the exact law."""
-    written = over("a", SLIDING), over("b", SLIDING, "19")
-    alarms = configured(tmp_path, *written, until="02:00", wall="0.2")
-    file = str(tmp_path / "alarms.yaml")
-    shown = tocsin("plan", file, "--details").stdout
-    assert "a, b share noisy panes, panes-" in shown
-    for name in ("a", "b"):
-        assert 0.04 < mechanisms.panes_of(alarms.by_name[name]).errors[0] <= 0.05
-    refused = tocsin("check", file)
-    assert refused.exit_code == 3
-    assert "does not cover even one window" in refused.stderr
+    text = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
+    text += alarm(name, HOUR, "COUNT(*) > 100", mechanism=mechanism)
+    assert [error.hint for error in given.examined(tmp_path, text).errors] == hints

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
-from stream.config.loading import load
+from stream.config.loading import examine, load
 from tests.support.configurations import HAVING, edited, write
 
 if TYPE_CHECKING:
@@ -23,28 +22,22 @@ def levels(severity: str = TWO, having: str = ASKED, rest: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("having", "severity", "thresholds"),
+    ("having", "severity", "thresholds", "distances"),
     [
-        (ASKED, TWO, ([81] * 4, [0] * 4, [20] * 4)),
-        (ASKED, "{warning: 'capacity[room]', critical: 200}", None),
-        (ASKED.replace(">", "<="), "{low: 40, lower: 30}", ([41] * 4, [0] * 4, [10] * 4)),
-        (f"HAVING NOT {ASKED[7:].replace('>', '<')}", TWO, ([80] * 4, [0] * 4, [20] * 4)),
+        (ASKED, TWO, [81] * 3, [20] * 3),
+        (ASKED, "{warning: 'capacity[room]', critical: 200}", [121, 81, 31], [80, 120, 170]),
+        (ASKED.replace(">", "<="), "{low: 40, lower: 30}", [41] * 3, [10] * 3),
+        (f"HAVING NOT {ASKED[7:].replace('>', '<')}", TWO, [80] * 3, [20] * 3),
     ],
 )
 def test_levels_are_distances_from_the_first(
-    tmp_path: Path, having: str, severity: str, thresholds: tuple[list[int], ...] | None
+    tmp_path: Path, having: str, severity: str, thresholds: list[int], distances: list[int]
 ) -> None:
     """In the direction of the comparison, for every group."""
     query = load(write(tmp_path, levels(severity, having)), environ={}).by_name["fire-code"]
     (atom,) = query.condition.atoms.values()
-    cells = atom.thresholds.size
-    distances = [level.distances for level in query.aim.severities]
-    if thresholds is None:
-        assert np.array_equal(atom.thresholds + distances[1], np.full(cells, 201))
-        return
-    assert np.array_equal(atom.thresholds, thresholds[0][:1] * cells)
-    for found, expected in zip(distances, thresholds[1:], strict=True):
-        assert np.array_equal(found, expected[:1] * cells)
+    assert atom.thresholds.tolist() == thresholds
+    assert [level.distances.tolist() for level in query.aim.severities] == [[0] * 3, distances]
 
 
 def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
@@ -62,3 +55,21 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
         for each in (("", ""), ("warning", "low"), ("threshold: 100", "threshold: 101"))
     }
     assert len(prints) == 3
+
+
+@pytest.mark.parametrize(
+    ("having", "key", "said"),
+    [
+        (HAVING, "baseline: SEVERITY", "the baseline cannot be SEVERITY"),
+        (
+            ASKED,
+            "severity: {warning: 80, critical: SEVERITY}",
+            "the threshold cannot be SEVERITY",
+        ),
+    ],
+)
+def test_the_word_is_for_having_alone(tmp_path: Path, having: str, key: str, said: str) -> None:
+    """Elsewhere it says no number, and is refused as any text that says none."""
+    text = edited(HAVING, having).replace("tolerance: 9", f"tolerance: 9\n    {key}")
+    (error,) = examine(write(tmp_path, text), environ={}).errors
+    assert error.message == said

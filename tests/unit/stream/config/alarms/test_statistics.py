@@ -105,22 +105,6 @@ def test_cells_chosen_per_statistic_are_caught() -> None:
     assert reference.count(query, budget, log, range(1))[0].values == {0: 1}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("most", [1, 2])
-def test_cells_chosen_per_statistic_are_caught_in_random_logs(most: int) -> None:
-    """The check has power on random statistics too, and it is the number of cells that it names."""
-    twin = each_window(honest_members, caps_per_statistic)
-    for seed in range(100):
-        scene, query, budget, log = random_case(seed, PrivacyUnit.USER, ids=False, statistics=3)
-        capped = reference.make_budget(PrivacyUnit.USER, budget.periods, most, 2)
-        found = breach(twin, scene, query, capped, log)
-        if found:
-            assert found == "too many cells moved"
-            assert not breach(reference.count, scene, query, capped, log)
-            return
-    pytest.fail("the broken counter passed")
-
-
 def test_duplicates_of_another_statistic_are_caught() -> None:
     """An event that is a copy to COUNT is none to SUM: else its original moves SUM by both weights.
 
@@ -139,33 +123,14 @@ def test_duplicates_of_another_statistic_are_caught() -> None:
     assert reference.count(query, budget, log, range(1))[0].values == {0: 1}
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.booleans())
-def test_under_unit_event_a_statistic_is_what_it_is_alone(seed: int, ids: bool) -> None:
-    """Which other statistics a query has changes none of them."""
-    scene, query, budget, log = random_case(seed, PrivacyUnit.EVENT, ids=ids, statistics=3)
-    together = reference.count(query, budget, log, scene.indexes)
-    for at, each in enumerate(query.aggregates):
-        alone = reference.count(replace(query, aggregates=(each,)), budget, log, scene.indexes)
-        for index in scene.indexes:
-            own = {
-                place - at * len(ROOMS): value
-                for place, value in together[index].values.items()
-                if place // len(ROOMS) == at
-            }
-            assert own == alone[index].values
-
-
 @settings(deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_event_weighs_more_than_largest(seed: int) -> None:
     """The bound that sensitivities start from is reached by sums and offsets, never passed."""
-    each = reference.random_spec(random.Random(seed))
-    amounts = [Fraction(at, 4) for at in range(-32, 33)]
-    if each.field == "size":
-        amounts = [amount for amount in amounts if amount.denominator == 1]
+    each = replace(reference.random_spec(random.Random(seed)), where=None)
+    step = 1 if each.field == "size" else Fraction(1, 4)
+    amounts = [at * step for at in range(-32, 33)]
     events = [replace(EVENT, **{each.field or "amount": amount}) for amount in amounts]
-    each = replace(each, where=None)
     found = [weight_of(each, event, cell) for event in events for cell in range(len(ROOMS))]
     weights = [abs(weight) for weight in found if weight is not None]
     assert max(weights, default=0) <= each.largest
@@ -188,16 +153,13 @@ def test_extreme_offsets_are_exact(lo: int, hi: int, pivot: int, scale: int) -> 
     extreme = AggregateSpec(
         OFFSET, "size", lo, hi, Fraction(1), pivots=pivots(*[pivot] * 4), scale=scale
     )
-    query = reference.make_query(TUMBLING, extreme, COUNT)
+    query = reference.make_query(TUMBLING, extreme)
     sizes = (-(2**63), -1, 0, 1, 2**63 - 1)
     log = [replace(EVENT, offset=at, size=size) for at, size in enumerate(sizes)]
     projected, _ = project(query, Columns(reference.decoded(log)))
     exact = [scale * min(max(size, lo), hi) - pivot for size in sizes]
-    assert projected.weight.tolist() == [exact, [1] * len(sizes)]
+    assert projected.weight.tolist() == [exact]
     assert max(map(abs, exact)) <= extreme.largest
-    total = max(-(2**62), min(sum(exact), 2**62))
-    found = reference.count(query, reference.make_budget(PrivacyUnit.EVENT), log, range(1))
-    assert found[0].values == ({0: total} if total else {}) | {len(ROOMS): len(sizes)}
 
 
 @pytest.mark.parametrize(
@@ -220,14 +182,12 @@ def test_a_count_beside_a_distinct_count_keeps_no_rows() -> None:
     """Under unit event only the distinct count remembers people, the others their sums."""
     query = reference.make_query(TUMBLING, COUNT, DISTINCT, SUM)
     counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
-    rng = np.random.default_rng(3)
-    people = rng.integers(0, 2**63, (3, 2)).astype(np.uint64)
-    for start in range(0, 60_000, 1_000):
-        zeros, ones = np.zeros(1_000, np.int64), np.ones((3, 1_000), np.int64)
-        units = Units(rng.integers(0, 3, 1_000), Roster(people))
-        offsets = np.arange(start, start + 1_000)
+    people = Roster(np.arange(6, dtype=np.uint64).reshape(3, 2))
+    zeros, ones = np.zeros(30_000, np.int64), np.ones((3, 30_000), np.int64)
+    for start in (0, 30_000):
+        units = Units(np.arange(30_000) % 3, people)
+        offsets = np.arange(start, start + 30_000)
         counter.add(Rows(zeros, zeros, offsets, zeros + 1, ones, ones > 0, units, None))
     (groups,) = counter._panes.values()
     assert sum(len(part) for group in groups.values() for part in group.parts) <= 16_384 + 3
-    found = reference.cut(counter, 0)
-    assert found.values == {1: 60_000, 4 + 1: 3, 8 + 1: 60_000}
+    assert reference.cut(counter, 0).values == {1: 60_000, 4 + 1: 3, 8 + 1: 60_000}

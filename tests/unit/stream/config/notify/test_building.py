@@ -54,65 +54,76 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
     assert definition_json(query, alarms.budget) == definition_json(before, plain.budget)
 
 
+def small(folder: Path, more: str = "", kafka: str = KAFKA) -> Path:
+    """Write a file without feeds."""
+    path = folder / "small.yaml"
+    path.write_text(kafka + more, encoding="utf-8")
+    return path
+
+
 def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
     """Both give the same targets; secrets are in neither's representation."""
-    path = written(tmp_path, "    lifecycle: {for: 2}\n", TARGETS)
-    whole = read_subscription(path, environ=SECRET)
-    path.write_text(
-        f"{KAFKA}{TARGETS}alarms: {{crowd: {{lifecycle: {{for: 2}}}}}}\n", encoding="utf-8"
+    whole = read_subscription(
+        written(tmp_path, "    lifecycle: {for: 2}\n", TARGETS), environ=SECRET
     )
-    small = read_subscription(path, environ=SECRET)
-    assert whole == small
-    assert small.subscription.lifecycle("crowd") == Lifecycle(2, 2)
-    assert small.subscription.lifecycle("another") == Lifecycle()
-    assert small.notify.dead_letters == tmp_path / "alarms.dead-letters.jsonl"
-    assert small.notify.targets[0].keys["url"] == "http://localhost:9093/"
-    assert SECRET["SECRET"] not in repr(small)
+    terms = "alarms: {crowd: {lifecycle: {for: 2}}}\n"
+    found = read_subscription(small(tmp_path, TARGETS + terms), environ=SECRET)
+    assert found.subscription == whole.subscription
+    assert found.notify.targets == whole.notify.targets
+    assert found.subscription.lifecycle("crowd") == Lifecycle(2, 2)
+    assert found.subscription.lifecycle("another") == Lifecycle()
+    assert found.notify.dead_letters == tmp_path / "small.dead-letters.jsonl"
+    assert found.notify.targets[0].keys["url"] == "http://localhost:9093/"
+    assert SECRET["SECRET"] not in repr(found)
 
 
 def test_a_file_of_alarms_has_to_say_where(tmp_path: Path) -> None:
     """Without ``notify`` there is nothing to do; without ``kafka`` nothing to read."""
     with pytest.raises(ConfigError, match="has no target for alarms"):
         read_subscription(written(tmp_path), environ={})
-    (tmp_path / "small.yaml").write_text(TARGETS, encoding="utf-8")
-    with pytest.raises(ConfigError, match="`kafka` is missing"):
-        read_subscription(tmp_path / "small.yaml", environ=SECRET)
-    with pytest.raises(ConfigError, match="has no target for alarms"):
-        read_subscription(small(tmp_path), environ={})
+    for text, said in ((KAFKA, "has no target for alarms"), (TARGETS, "`kafka` is missing")):
+        with pytest.raises(ConfigError, match=said):
+            read_subscription(small(tmp_path, kafka=text), environ=SECRET)
 
 
-def small(folder: Path, more: str = "") -> Path:
-    """Write a file without feeds."""
-    path = folder / "small.yaml"
-    path.write_text(KAFKA + more, encoding="utf-8")
-    return path
+LISTEN = ("0.0.0.0", 80)  # noqa: S104  # nothing listens
+TOKEN = "a token of many bytes"  # noqa: S105  # of no server
 
 
-def test_a_board_needs_no_section_of_its_own(tmp_path: Path) -> None:
-    """It listens on this machine alone; what the budget is, it knows where the file says."""
-    found = read_board(small(tmp_path), environ={})
-    assert (found.board, found.budget) == (Board(), None)
-    assert found.board.listen[0] == "127.0.0.1"
-    whole = read_board(written(tmp_path, "    lifecycle: {for: 2}\n"), environ={})
-    assert whole.board == Board()
-    assert whole.budget is not None
-    assert whole.subscription.lifecycle("crowd") == Lifecycle(2, 2)
+@pytest.mark.parametrize(
+    ("more", "board"),
+    [
+        ("", Board()),
+        (
+            'board: {listen: "0.0.0.0:80", token: "${file:token}", windows: 9, lookback: 1h}\n',
+            Board(LISTEN, TOKEN, windows=9, lookback_ms=3_600_000),
+        ),
+        ("board: {links: {Grafana: 'http://up/'}}\n", Board(links={"Grafana": "http://up/"})),
+    ],
+)
+def test_a_board_is_read(tmp_path: Path, more: str, board: Board) -> None:
+    """It needs no section, and listens on this machine alone then; a token is not shown."""
+    (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
+    found = read_board(small(tmp_path, more), environ={})
+    assert (found.board, found.budget) == (board, None)
+    assert TOKEN not in repr(found)
+    assert Board().listen[0] == "127.0.0.1"
 
 
-def test_a_small_file_may_list_groups_and_links(tmp_path: Path) -> None:
-    """Groups are those of the file of alarms; a link leads to a web server."""
+@pytest.mark.parametrize("listed", ["[lab, lobby]", "of_one.txt"])
+def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(
+    tmp_path: Path, listed: str
+) -> None:
+    """Those of the file of alarms; a small one may list them, and the budget."""
     whole = read_board(written(tmp_path), environ={})
+    assert whole.budget is not None
     assert len(whole.groups["crowd"]) > 1
-    (rooms,) = whole.groups["crowd"].values
-    (tmp_path / "of_one.txt").write_text("\n".join(rooms), encoding="utf-8")
-    for listed in (f"[{', '.join(rooms)}]", "of_one.txt"):
-        more = (
-            f"alarms: {{crowd: {{groups: {{room: {listed}}}}}, mute: {{}}}}\n"
-            "board: {links: {Grafana: 'http://grafana:3000/'}}\n"
-        )
-        found = read_board(small(tmp_path, more), environ={})
-        assert found.groups == {"crowd": Domain(("room",), (rooms,))}
-        assert found.board == Board(links={"Grafana": "http://grafana:3000/"})
+    (tmp_path / "of_one.txt").write_text("lab\nlobby", encoding="utf-8")
+    more = f"alarms: {{crowd: {{groups: {{room: {listed}}}}}, mute: {{}}}}\n"
+    more += "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
+    found = read_board(small(tmp_path, more), environ={})
+    assert found.groups == {"crowd": Domain(("room",), (("lab", "lobby"),))}
+    assert found.budget.epsilon_max == Fraction(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -132,17 +143,3 @@ def test_what_a_file_of_alarms_may_not_say_a_small_one_may_not(
     """In a file without feeds as in one of alarms, whose mistakes are recorded."""
     with pytest.raises(ConfigError, match=said):
         read_board(small(tmp_path, section), environ={})
-
-
-def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:
-    """The same section as in the file of alarms; the token comes from a file and is not shown."""
-    (tmp_path / "token").write_text("a token of many bytes\n", encoding="utf-8")
-    more = (
-        "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
-        'board: {listen: "0.0.0.0:80", token: "${file:token}", windows: 9, lookback: 1h}\n'
-    )
-    found = read_board(small(tmp_path, more), environ={})
-    listen = ("0.0.0.0", 80)  # noqa: S104  # nothing listens
-    assert found.board == Board(listen, "a token of many bytes", windows=9, lookback_ms=3_600_000)
-    assert "many bytes" not in repr(found)
-    assert found.budget.epsilon_max == Fraction(1, 2)

@@ -15,7 +15,7 @@ INNER = query(select="room, floor", group=f"room, floor, {HOUR}")
 def around(
     having: str = "COUNT(*) >= 3", *, select: str = "1", inner: str = INNER, rest: str = ""
 ) -> str:
-    """Return a query that counts the groups of another one; of rooms and floors, there are 4."""
+    """Return a query that counts the groups of another one; of rooms and floors, there are 6."""
     return "\n".join(("SELECT " + select, f"FROM ({inner})", rest, "HAVING " + having))
 
 
@@ -28,9 +28,9 @@ GOOD = [
     (around(), ((), 3)),
     (around("3 <= COUNT(*)"), ((), 3)),
     (around("(COUNT(*)) > 2"), ((), 3)),
-    (around("COUNT(*) = 4"), ((), 4)),
-    (around("COUNT(*) = EVERY"), ((), 4)),
-    (around("every <= COUNT(*)"), ((), 4)),
+    (around("COUNT(*) = 6"), ((), 6)),
+    (around("COUNT(*) = EVERY"), ((), 6)),
+    (around("every <= COUNT(*)"), ((), 6)),
     (per_floor("COUNT(*) > 1"), (("floor",), 2)),
     (per_floor("COUNT(*) = EVERY"), (("floor",), 2)),
     (per_floor("COUNT(*) >= 1", group="room", select="room"), (("room",), 1)),
