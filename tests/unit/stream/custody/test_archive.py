@@ -81,22 +81,19 @@ def sound(ledger: Ledger, folder: Path, through: int | None = None) -> None:
 
 def test_all_that_may_go_lies_in_files(ledger: Ledger, tmp_path: Path) -> None:
     """File by file: whole entries with their hashes, for the owner's eyes, and nothing twice."""
-    folder, before, status = tmp_path / "archive", here(ledger), ledger.reports.status()
-    decided = {one.key: one for query in "ab" for one in ledger.progress.numbered(query, 1, 99)}
+    folder, before = tmp_path / "archive", here(ledger)
+    decided = {one for query in "ab" for one in ledger.progress.numbered(query, 1, 99)}
     moved = archive(ledger, folder, LATE)
     assert moved.entries == len(before)
-    (name,) = moved.files
-    assert [path.name for path in folder.iterdir()] == [name]
-    assert (folder / name).stat().st_mode & 0o777 == 0o600
-    assert pq.read_table(folder / name).to_pylist() == [
+    (path,) = folder.iterdir()
+    assert moved.files == [path.name]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert pq.read_table(path).to_pylist() == [
         {**row._asdict(), "payload": row.payload.decode()} for row in before
     ]
     assert list(archived_in(ledger, folder)) == before
-    assert {one.key: one for one in decisions_in(ledger, folder)} == decided
+    assert set(decisions_in(ledger, folder)) == decided
     assert [row.kind for row in here(ledger)] == ["archived", "snapshot"]
-    after = ledger.reports.status()
-    assert after.queries == status.queries
-    assert after.scopes["s"].periods == status.scopes["s"].periods
     sound(ledger, folder, len(before))
 
 
@@ -175,12 +172,10 @@ def test_an_interval_ends_where_it_is_told(ledger: Ledger, tmp_path: Path) -> No
     cut_off(ledger, folder)
     (left_over,) = folder.iterdir()
     early = archive(ledger, folder, 30)
-    assert early.files != [left_over.name]
     assert {one.key.end_ms for one in decisions_in(ledger, folder)} == {10, 20, 30}
     sound(ledger, folder, early.entries)
     late = archive(ledger, folder, LATE)
-    assert left_over.name not in late.files
-    assert early.entries + late.entries == many + 2
+    assert left_over.name not in early.files + late.files
     sound(ledger, folder, many + 2)
 
 
@@ -190,48 +185,66 @@ def test_what_is_open_or_has_not_left_stays(ledger: Ledger, tmp_path: Path) -> N
     settle(ledger, A, WINDOWS)
     archive(ledger, tmp_path / "archive", LATE)
     assert [one.sequence for one in ledger.progress.numbered("a", 1, 99)] == [WINDOWS + 1]
-    deny(ledger, B, WINDOWS)
-    ledger.mark_published(A.key(WINDOWS), B.key(WINDOWS))
     sound(ledger, tmp_path / "archive")
 
 
-def edited(table: pa.Table, column: str, value: Any) -> pa.Table:
-    """Return a table with one value of its fifth row changed."""
-    values = table.column(column).to_pylist()
-    values[4] = value
-    field = table.schema.field(column)
-    return table.set_column(table.schema.names.index(column), field, [pa.array(values, field.type)])
+def rewritten(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], object]:
+    """Return what puts another table in a file's place."""
+    return lambda path: pq.write_table(change(pq.read_table(path)), path)
 
 
-def test_every_edit_of_a_file_is_named(ledger: Ledger, tmp_path: Path) -> None:
-    """Values, rows and columns; with the file's name or an entry's number.
+def edited(column: str, value: Any) -> Callable[[Path], object]:
+    """Return what changes one value of a file's fifth row."""
+
+    def edit(table: pa.Table) -> pa.Table:
+        rows = table.to_pylist()
+        rows[4][column] = value
+        return pa.Table.from_pylist(rows, schema=table.schema)
+
+    return rewritten(edit)
+
+
+NAMED: dict[str, Callable[[Path], object]] = {
+    "a value": edited("key", "other"),
+    "a hash": edited("hash", bytes(16)),
+    "no row": rewritten(lambda table: table.slice(0, 0)),
+}
+UNREADABLE: dict[str, Callable[[Path], object]] = {
+    "a column less": rewritten(lambda table: table.drop_columns(["hash"])),
+    "a column more": rewritten(lambda table: table.append_column("more", table.column("seq"))),
+    "other columns": rewritten(lambda _: pa.table({name: [None] for name in EntryRow._fields})),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""),
+    "none": lambda path: path.write_bytes(b"none"),
+}
+
+
+@pytest.mark.parametrize("spoilt", [*NAMED, *UNREADABLE])
+def test_a_spoilt_file_is_named_and_not_taken_up(
+    ledger: Ledger, tmp_path: Path, spoilt: str
+) -> None:
+    """Left over, its entries are all in the ledger and are written again; later it is named.
 
     Of entries, ``tests/contracts/test_ledger_archives.py`` edits every one in every way.
     """
-    folder = tmp_path / "archive"
-    (name,) = archive(ledger, folder, LATE).files
-    path = folder / name
-    table, stored = pq.read_table(path), path.read_bytes()
-    for other in (
-        edited(table, "key", "other"),
-        edited(table, "hash", bytes(16)),
-        table.slice(0, 0),
-        table.drop_columns(["hash"]),
-        table.append_column("more", table.column("seq")),
-    ):
-        pq.write_table(other, path)
-        (first, *_) = problems(ledger, folder)
-        assert name in first or first.startswith("entry 5 ")
-    for damaged in (stored[:-9], b"", b"none"):
-        path.write_bytes(damaged)
-        assert problems(ledger, folder) == [f"{name} is not a readable archive"]
-        with pytest.raises(LedgerError, match=f"{name} is not a readable archive"):
+    folder, many = tmp_path / "archive", len(here(ledger))
+    spoil = {**NAMED, **UNREADABLE}[spoilt]
+    cut_off(ledger, folder)
+    (path,) = folder.iterdir()
+    spoil(path)
+    assert archive(ledger, folder, LATE).entries == many
+    sound(ledger, folder, many)
+    spoil(path)
+    if spoilt in UNREADABLE:
+        assert problems(ledger, folder) == [f"{path.name} is not a readable archive"]
+        with pytest.raises(LedgerError, match=f"{path.name} is not a readable archive"):
             list(decisions_in(ledger, folder))
+    else:
+        (first, *_) = problems(ledger, folder)
+        assert path.name in first or first.startswith("entry 5 ")
     path.unlink()
-    assert problems(ledger, folder) == [f"{name} is missing from {folder}"]
+    assert problems(ledger, folder) == [f"{path.name} is missing from {folder}"]
     assert ledger.reports.verify() == [], "without the archive, the ledger stands by itself"
-    path.write_bytes(stored)
-    sound(ledger, folder)
 
 
 def test_an_older_copy_takes_up_what_lies_there(ledger: Ledger, tmp_path: Path) -> None:
@@ -244,29 +257,6 @@ def test_an_older_copy_takes_up_what_lies_there(ledger: Ledger, tmp_path: Path) 
         assert archive(older, folder, LATE).files[0] == first
         sound(older, folder)
     sound(ledger, folder)
-
-
-def foreign(path: Path) -> None:
-    """Put a table of other columns in a file's place."""
-    pq.write_table(pa.table({name: [None, None] for name in EntryRow._fields}), path)
-
-
-def damaged(path: Path) -> None:
-    """Change a value."""
-    pq.write_table(edited(pq.read_table(path), "key", "other"), path)
-
-
-@pytest.mark.parametrize("change", [foreign, damaged, lambda path: path.write_bytes(b"none")])
-def test_a_left_over_file_that_is_damaged_is_not_taken(
-    ledger: Ledger, tmp_path: Path, change: Callable[[Path], object]
-) -> None:
-    """Its entries are all in the ledger: they are written again."""
-    folder, many = tmp_path / "archive", len(here(ledger))
-    cut_off(ledger, folder)
-    (path,) = folder.iterdir()
-    change(path)
-    assert archive(ledger, folder, LATE).entries == many
-    sound(ledger, folder, many)
 
 
 @pytest.mark.parametrize("number", [1, 12, 20])
