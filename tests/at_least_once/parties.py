@@ -35,28 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Desk", "Ear", "Parties"]
 
 _PARTITIONS: Final = 2
-_CONFIG: Final = """\
-kafka: {kafka}
-log: {{format: json}}
-notify:
-  group: {group}
-  alertmanagers: {{main: {{url: "{gate}", resend_interval: 1s}}}}
-  webhooks: {{desk: {{url: "{desk}/desk", secret: "a secret of many bytes"}}}}
-  mqtt: {{home: {{broker: "{home}"}}}}
-alarms:
-  crowd: {{lifecycle: {{annotations: {{status: "{{status}}"}}}}}}
-"""
-_MQTT: Final = """\
-kafka: {{bootstrap: "{bootstrap}"}}
-log: {{format: json}}
-mqtt:
-  broker: "{field}"
-  topic: {readings}
-  unit: sensor
-  topics:
-    readings/+sensor/motion:
-      {{sensor: "{{topic.sensor}}", event: "{{id}}", number: "{{payload.number}}", ts: "{{now}}"}}
-"""
 
 
 class Desk(Inbox):
@@ -139,18 +117,33 @@ class Parties:
         self.commands: dict[str, Command] = {}
         self.dead_letters = folder / "notify.dead-letters.jsonl"
         self._bootstrap, self._folder = broker.bootstrap, folder
-        addresses = {
-            "bootstrap": broker.bootstrap,
-            "kafka": self.topics.kafka,
-            "group": f"{name}.notify",
-            "gate": self.gate.url,
-            "desk": self.desk.url,
-            "home": f"{HOST}:{self.home.port}",
-            "field": f"{HOST}:{self.field.port}",
-            "readings": self.readings,
-        }
-        for command, config in (("notify", _CONFIG), ("mqtt", _MQTT)):
-            (folder / f"{command}.yaml").write_text(config.format(**addresses), encoding="utf-8")
+        notify, mqtt_source = (folder / f"{command}.yaml" for command in ("notify", "mqtt"))
+        notify.write_text(
+            f"""\
+kafka: {self.topics.kafka}
+log: {{format: json}}
+notify:
+  group: {name}.notify
+  alertmanagers: {{main: {{url: "{self.gate.url}", resend_interval: 1s}}}}
+  webhooks: {{desk: {{url: "{self.desk.url}/desk", secret: "a secret of many bytes"}}}}
+  mqtt: {{home: {{broker: "{HOST}:{self.home.port}"}}}}
+alarms:
+  crowd: {{lifecycle: {{annotations: {{status: "{{status}}"}}}}}}
+"""
+        )
+        mqtt_source.write_text(
+            f"""\
+kafka: {{bootstrap: "{broker.bootstrap}"}}
+log: {{format: json}}
+mqtt:
+  broker: "{HOST}:{self.field.port}"
+  topic: {self.readings}
+  unit: sensor
+  topics:
+    readings/+sensor/motion:
+      {{sensor: "{{topic.sensor}}", event: "{{id}}", number: "{{payload.number}}", ts: "{{now}}"}}
+"""
+        )
 
     def __enter__(self) -> Self:
         """Start them, the servers first."""

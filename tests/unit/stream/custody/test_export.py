@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,14 +18,10 @@ from stream.custody.history import entry_fields
 from tests.support.commands import configuration, json_lines, tocsin
 from tests.support.ledgers import Series, deny, open_ledger, set_up, settle
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 SERIES = Series("e", size=20, units=3)
 
 
-def test_every_entry_is_written(tmp_path: Path) -> None:
+def test_every_entry_is_written(tmp_path):
     """All that the ledger has of each, and neither noise nor the secret."""
     (tmp_path / ".tocsin").mkdir()
     path = configuration(tmp_path)
@@ -47,7 +42,7 @@ def test_every_entry_is_written(tmp_path: Path) -> None:
         assert hidden.hex() not in text
 
 
-def test_an_entry_is_told_in_its_readers_words() -> None:
+def test_an_entry_is_told_in_its_readers_words():
     """A query is an alarm and a promise is privacy, wherever they stand; all the rest is as it is.
 
     What tells of an archive has the hash that it ends with beside its own.
@@ -62,7 +57,7 @@ def test_an_entry_is_told_in_its_readers_words() -> None:
     assert (told["hash"], base64.b64decode(told["last_hash"])) == ("01", b"last hash")
 
 
-def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:
+def test_an_export_that_fails_leaves_the_former_one(tmp_path):
     """An entry that cannot be read ends the export; what was there stays."""
     file = tmp_path / "entries.parquet"
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
@@ -70,7 +65,7 @@ def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:
     write_entries(rows, file)
     before = file.read_bytes()
 
-    def breaks() -> Any:
+    def breaks():
         yield from rows
         raise RuntimeError
 
@@ -83,7 +78,7 @@ def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.glob("*.part")] == []
 
 
-def test_many_entries_are_written_in_batches(tmp_path: Path) -> None:
+def test_many_entries_are_written_in_batches(tmp_path):
     """More than one batch holds keep their order, in several row groups."""
     rows = (EntryRow(n, "worst", "s", b"{}", bytes(16)) for n in range(20_000))
     write_entries(rows, tmp_path / "many.parquet")

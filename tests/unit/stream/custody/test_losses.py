@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -15,13 +13,6 @@ from stream.config.loading import load
 from stream.custody.losses import group_losses
 from stream.decisions.registration import registration, terms_of
 from stream.model.alarms import scope_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accountant.ledger.ledger import Ledger
-    from stream.model.alarms import Alarms
 
 CONFIG = """
 feeds:
@@ -47,20 +38,20 @@ alarms:
 HOUR_MS = 3_600_000
 
 
-def _loaded(folder: Path, text: str = CONFIG) -> Alarms:
+def _loaded(folder, text=CONFIG):
     path = folder / "alarms.yaml"
     path.write_text(text)
     return load(path, environ={})
 
 
 @pytest.fixture
-def alarms(tmp_path: Path) -> Alarms:
+def alarms(tmp_path):
     """Three alarms on one feed."""
     return _loaded(tmp_path)
 
 
 @pytest.fixture
-def ledger(alarms: Alarms) -> Iterator[Ledger]:
+def ledger(alarms):
     """Its ledger; in the first hour every alarm was settled at its own realised losses."""
     with open_ledger(alarms) as opened:
         scope = scope_of(alarms.by_name["rooms"], alarms)
@@ -95,9 +86,7 @@ def ledger(alarms: Alarms) -> Iterator[Ledger]:
     ],
     ids=["both alarms on rooms, and the costliest cell of the third", "no visitor", "another hour"],
 )
-def test_what_is_lost_adds_up_group_by_group(
-    ledger: Ledger, alarms: Alarms, name: str, at: tuple[int, ...], units: list[int]
-) -> None:
+def test_what_is_lost_adds_up_group_by_group(ledger, alarms, name, at, units):
     """A visitor is no row of the alarm on staff; one of staff sits in either room, never in two.
 
     Events of an hour in which nothing was settled have lost nothing.
@@ -107,7 +96,7 @@ def test_what_is_lost_adds_up_group_by_group(
     assert (found.exact, found.since_ms) == (True, 0) or at
 
 
-def test_charges_of_another_configuration_concern_every_row(ledger: Ledger, tmp_path: Path) -> None:
+def test_charges_of_another_configuration_concern_every_row(ledger, tmp_path):
     """Once an alarm has changed, its old cells are not read as the new ones."""
     changed = _loaded(tmp_path, CONFIG.replace("> 9", "> 10"))
     found = group_losses(changed, ledger, changed.by_name["rooms"], 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
@@ -38,21 +37,11 @@ from tests.support.commands import HOUR_MS, configuration, visits
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import compared
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
-    from stream.decisions.records import Record
-    from stream.model.alarms import Alarms
-
-    Decided = tuple[Alarms, Ledger, list[Record]]
-
-LATE: Final = 1 << 60
+LATE = 1 << 60
 BOTH, ONE = 6, 7
 """Numbers of the decisions in which both rooms fired, and one."""
 
-UNSEEN_WITHOUT_ROWS: Final = {
+UNSEEN_WITHOUT_ROWS = {
     *("alarm mechanism", "alarm max_fnr", "alarm tolerance", "alarm severity", "alarm held_until"),
     *("decision reason", "decision cells_per_unit", "decision fingerprint"),
     *("decision budget", "decision periods", "decision next_start", "decision unanswered"),
@@ -61,9 +50,9 @@ UNSEEN_WITHOUT_ROWS: Final = {
 """Where a decision lies in an archive that is not given: what no digest of its own record holds."""
 
 
-def _left(alarms: Alarms, decisions: Iterable[StoredDecision]) -> list[Record]:
+def _left(alarms, decisions):
     """Return the records of decisions as they leave."""
-    found: list[Record] = []
+    found = []
     for one in decisions:
         query = alarms.running[one.key.query]
         found.append(decision_record(query, alarms, one))
@@ -71,7 +60,7 @@ def _left(alarms: Alarms, decisions: Iterable[StoredDecision]) -> list[Record]:
     return found
 
 
-def _published(folder: Path) -> Iterator[Decided]:
+def _published(folder):
     """Decide a day in which rooms were full in two hours."""
     alarms = load(Path(configuration(folder)), environ={})
     full = [1] * 200
@@ -82,19 +71,19 @@ def _published(folder: Path) -> Iterator[Decided]:
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decided]:
+def decided(tmp_path_factory):
     """A configuration, its ledger and what left it: for who changes nothing."""
     yield from _published(tmp_path_factory.mktemp("decided"))
 
 
 @pytest.fixture
-def changing(tmp_path: Path) -> Iterator[Decided]:
+def changing(tmp_path):
     """The same for one test alone."""
     yield from _published(tmp_path)
 
 
 @pytest.fixture
-def counted(tmp_path: Path) -> Iterator[Decided]:
+def counted(tmp_path):
     """The same of an alarm that releases counts: in the first two windows, nothing fires."""
     rooms, window = ("hall", "lab"), "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
     hall = alarm("hall", window, "COUNT(*) > 99", release="counts")
@@ -104,7 +93,7 @@ def counted(tmp_path: Path) -> Iterator[Decided]:
         yield alarms, ledger, _left(alarms, replayed(alarms, ledger, events))
 
 
-OTHER: Final[dict[str, Any]] = {
+OTHER = {
     **dict.fromkeys(("draw", "severity"), "0" * 40),
     **dict.fromkeys(("alarm_id", "alarms_digest", "count_id", "fingerprint"), "0" * 32),
     **dict.fromkeys(("step_start", "step_end", "whole_start"), iso_utc(0)),
@@ -118,9 +107,9 @@ OTHER: Final[dict[str, Any]] = {
 """Values that nothing here has."""
 
 
-def _changed(record: Record, name: str) -> Record:
+def _changed(record, name):
     """Return a record with another value in a field, one that its schema takes."""
-    now: Any = getattr(record, name)
+    now = getattr(record, name)
     changes = {name: OTHER.get(name)}
     if name == "outcome":
         changes = {"outcome": "denied", "reason": "budget"}
@@ -135,7 +124,7 @@ def _changed(record: Record, name: str) -> Record:
     return replace(record, **changes)
 
 
-def _edited(records: Sequence[Record], one: Record) -> Iterator[tuple[str, list[Record]]]:
+def _edited(records, one):
     """Yield what may be done to one record: it is removed, or another value is in a field."""
     word, at = type(one).__name__.removesuffix("Record").lower(), records.index(one)
     yield f"{word} removed", [*records[:at], *records[at + 1 :]]
@@ -143,7 +132,7 @@ def _edited(records: Sequence[Record], one: Record) -> Iterator[tuple[str, list[
         yield f"{word} {name}", [*records[:at], _changed(one, name), *records[at + 1 :]]
 
 
-def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
+def _edits(records):
     """Yield what may be done to published decisions and alarms, each thing alone."""
     decision, alarm, _ = (one for one in records if one.sequence == BOTH)
     yield from _edited(records, decision)
@@ -159,18 +148,16 @@ def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
     yield "window gone", [one for one in records if one.sequence != BOTH]
 
 
-def _unseen(
-    alarms: Alarms, ledger: Ledger, records: Sequence[Record], folder: Path | None = None
-) -> set[str]:
+def _unseen(alarms, ledger, records, folder=None):
     return {how for how, shown in _edits(records) if not compared(alarms, ledger, shown, folder)[0]}
 
 
-def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
+def test_every_edit_is_named(changing, tmp_path):
     """While the ledger has the decisions, from an archive's files, and without these."""
     alarms, ledger, records = changing
     folder = tmp_path / "archive"
 
-    def check(given: Path | None, unseen: set[str], *covered: str) -> None:
+    def check(given, unseen, *covered):
         problems, notes = compared(alarms, ledger, [*records, *records[::-1]], given)
         assert (problems, notes) == ([], ["crowd: decisions 1 to 24 compared", *covered])
         assert _unseen(alarms, ledger, records, given) == unseen
@@ -182,7 +169,7 @@ def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
     check(None, {*UNSEEN_WITHOUT_ROWS, "window gone"}, f"{alone} own records alone")
 
 
-def test_every_edit_of_a_count_is_named(counted: Decided, tmp_path: Path) -> None:
+def test_every_edit_of_a_count_is_named(counted, tmp_path):
     """While the ledger has the counts, and once they lie in an archive.
 
     Not of the first window: what lies before the beginning of what is shown may be forgotten.
@@ -210,7 +197,7 @@ def test_every_edit_of_a_count_is_named(counted: Decided, tmp_path: Path) -> Non
         assert compared(alarms, ledger, bare, folder)[0] != []
 
 
-def test_counts_that_their_topic_has_forgotten_are_not_missed(counted: Decided) -> None:
+def test_counts_that_their_topic_has_forgotten_are_not_missed(counted):
     """It holds the most, and forgets the soonest: also in the midst of a window's counts."""
     alarms, ledger, records = counted
     counts = [one for one in records if isinstance(one, CountRecord)]
@@ -221,9 +208,7 @@ def test_counts_that_their_topic_has_forgotten_are_not_missed(counted: Decided) 
         assert compared(alarms, ledger, without)[0] != []
 
 
-def test_saved_output_with_counts_is_read_and_charges_none(
-    counted: Decided, tmp_path: Path
-) -> None:
+def test_saved_output_with_counts_is_read_and_charges_none(counted, tmp_path):
     """As `run --json` prints it; what is no record at all is still refused."""
     _, _, records = counted
     path = tmp_path / "published.jsonl"
@@ -233,15 +218,11 @@ def test_saved_output_with_counts_is_read_and_charges_none(
     assert published_in([path]) == [seen_decision(one) for one in decisions]
 
 
-def test_who_only_counts_sees_no_alarm_of_another_room(
-    decided: Decided, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_only_counts_sees_no_alarm_of_another_room(decided, monkeypatch):
     """What a decision said before it said which alarms it released."""
     honest = released._others
 
-    def counted(
-        what: str, found: Iterable[tuple[str, Any, Any]], known: Any, **_: bool
-    ) -> Iterator[str]:
+    def counted(what, found, known, **_):
         shown = {each[0]: each for each in found}
         if len(shown) != len(known):
             yield what
@@ -256,16 +237,14 @@ def test_who_only_counts_sees_no_alarm_of_another_room(
     ("first", "note"),
     [(BOTH, "decisions 6 to 24 compared"), (99, "none of its 24 published decisions is shown")],
 )
-def test_a_part_of_what_was_published_is_no_problem(
-    decided: Decided, first: int, note: str
-) -> None:
+def test_a_part_of_what_was_published_is_no_problem(decided, first, note):
     """Topics forget their beginnings, alarms later or sooner than decisions."""
     alarms, ledger, records = decided
     shown = [one for one in records if one.sequence >= first]
     assert compared(alarms, ledger, shown) == ([], [f"crowd: {note}"])
 
 
-def test_what_is_still_leaving_is_not_missed(decided: Decided) -> None:
+def test_what_is_still_leaving_is_not_missed(decided):
     """A decision leaves before its alarms; what nobody released is named all the same."""
     alarms, ledger, records = decided
     shown = Records()
@@ -273,7 +252,7 @@ def test_what_is_still_leaving_is_not_missed(decided: Decided) -> None:
         if not isinstance(one, AlarmRecord) or one.sequence != BOTH:
             shown.take(one)
 
-    def told(through: int) -> list[str]:
+    def told(through):
         found = compare(alarms, ledger, shown, through={"crowd": through}, to_the_end=False)
         return found.problems
 
@@ -285,9 +264,7 @@ def test_what_is_still_leaving_is_not_missed(decided: Decided) -> None:
 
 
 @pytest.mark.parametrize("number", [BOTH, 30])
-def test_what_another_timeline_released_is_held_against_its_own_record(
-    changing: Decided, number: int
-) -> None:
+def test_what_another_timeline_released_is_held_against_its_own_record(changing, number):
     """In the place of a decision of this one, which never left, under its number or another."""
     alarms, ledger, records = changing
     beside = [one for one in records if one.sequence != BOTH]
@@ -304,7 +281,7 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     assert len(compared(alarms, ledger, published[:-1])[0]) == 1
 
 
-def test_records_that_cannot_be_read_are_counted(decided: Decided) -> None:
+def test_records_that_cannot_be_read_are_counted(decided):
     """Whoever may write to a topic may write anything there."""
     alarms, ledger, records = decided
     shown = Records()
@@ -321,7 +298,7 @@ def test_records_that_cannot_be_read_are_counted(decided: Decided) -> None:
 
 
 @pytest.mark.parametrize("without", ["alarm_count", "epsilon_units"])
-def test_a_denial_that_cost_something_does_not_leave(decided: Decided, without: str) -> None:
+def test_a_denial_that_cost_something_does_not_leave(decided, without):
     """A denied window with alarms or a charge is refused before it is a record."""
     alarms, ledger, _ = decided
     stored = ledger.decision(WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS))

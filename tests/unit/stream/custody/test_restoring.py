@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from shutil import copytree
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,10 +16,6 @@ from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events
 
-if TYPE_CHECKING:
-    from accountant.records import SeenDecision
-    from stream.model.alarms import Alarms
-
 EXTRA = """\
   hall:
     sql: |
@@ -32,14 +27,14 @@ EXTRA = """\
 """
 
 
-def _configured(folder: Path, unit: str, more: str = "") -> Alarms:
+def _configured(folder, unit, more=""):
     folder.mkdir()
     path = Path(configuration(folder, unit=unit, epsilon_max="400"))
     path.write_text(path.read_text() + more)
     return load(path, environ={})
 
 
-def _published(alarms: Alarms, folder: Path) -> list[SeenDecision]:
+def _published(alarms, folder):
     """Decide everything, and return what the decisions topic says of it."""
     with open_ledger(alarms) as ledger:
         released = Replay(alarms, ledger, {"badges": [Path(events(folder))]}).run()
@@ -47,7 +42,7 @@ def _published(alarms: Alarms, folder: Path) -> list[SeenDecision]:
     return [seen_decision(decode_decision(encode(record))) for record in records]
 
 
-def _spent(alarms: Alarms) -> dict[str, int]:
+def _spent(alarms):
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []
         scopes = ledger.reports.status().scopes.values()
@@ -56,9 +51,7 @@ def _spent(alarms: Alarms) -> dict[str, int]:
 
 @pytest.mark.parametrize("unit", ["event", "user"])
 @pytest.mark.parametrize("restored", [True, False])
-def test_an_alarm_that_was_removed_since_is_charged(
-    tmp_path: Path, unit: str, restored: bool
-) -> None:
+def test_an_alarm_that_was_removed_since_is_charged(tmp_path, unit, restored):
     """By a copy from before it spent anything, and by a ledger that knows of nothing."""
     before = _configured(tmp_path / "live", unit, EXTRA)
     with open_ledger(before) as ledger:
@@ -75,7 +68,7 @@ def test_an_alarm_that_was_removed_since_is_charged(
     assert all(_spent(after)[scope] >= units for scope, units in spent.items())
 
 
-def test_another_privacy_unit_is_refused(tmp_path: Path) -> None:
+def test_another_privacy_unit_is_refused(tmp_path):
     """What a person lost cannot be charged to events, nor the other way round."""
     seen = _published(_configured(tmp_path / "live", "user"), tmp_path)
     after = _configured(tmp_path / "after", "event")

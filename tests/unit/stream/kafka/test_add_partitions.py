@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,12 +15,6 @@ from stream.decisions.registration import registration, terms_of
 from stream.kafka import add_partitions as growth
 from stream.kafka.topics import TopicFacts
 from stream.model.alarms import scope_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from accountant.layouts import Growth
 
 HOUR_MS = 3_600_000
 MARGIN_MS = 5_500
@@ -67,7 +60,7 @@ class KilledError(Exception):
 class Scene:
     """A topic of two partitions and its broker, a ledger that workers have used, and one clock."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder) -> None:
         path = folder / "alarms.yaml"
         path.write_text(CONFIG, encoding="utf-8")
         self.alarms = load(path, environ={})
@@ -81,7 +74,7 @@ class Scene:
         pins.register_log(LogIdentity("badges", "cluster", "id", "badges", 2))
         pins.register_query(registration(query, self.alarms, OPEN_MS))
 
-    def create_partitions(self, wanted: dict[str, int], *, validate_only: bool = False) -> None:
+    def create_partitions(self, wanted, *, validate_only=False):
         """Make partitions, as Kafka does."""
         if validate_only:
             self.validated += 1
@@ -93,20 +86,20 @@ class Scene:
         if self.die == "made":
             raise KilledError
 
-    def facts(self, _client: object, name: str) -> TopicFacts:
+    def facts(self, _client, name):
         """Describe it."""
         return TopicFacts(name, "cluster", self.topic_id, self.partitions, {})
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         """Let time pass."""
         self.now_ms += max(int(seconds * 1000), 1)
 
     def grow(
         self,
-        feed: str = "badges",
-        partitions: int = 5,
-        agree: Callable[[Growth], None] = lambda _: None,
-    ) -> Any:
+        feed="badges",
+        partitions=5,
+        agree=lambda _: None,
+    ):
         """Run the command; where anything grew, it was announced and is over."""
         return growth.add_partitions(
             *(self.alarms, self.ledger, feed, partitions),
@@ -117,13 +110,13 @@ class Scene:
         )
 
     @property
-    def growths(self) -> tuple[Growth, ...]:
+    def growths(self):
         """What the ledger knows of."""
         return self.ledger.growths.of("badges").growths
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(tmp_path, monkeypatch):
     """A scene in the place of Kafka."""
     made = Scene(tmp_path)
     monkeypatch.setattr(growth, "admin_client", lambda _: nullcontext(made))
@@ -134,7 +127,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
         yield made
 
 
-def test_each_step_waits_for_clocks_that_are_apart(scene: Scene) -> None:
+def test_each_step_waits_for_clocks_that_are_apart(scene):
     """Told a margin ahead, made a margin behind, over when sensors had their time after that.
 
     What it costs are the windows of the alarms on that feed, and of no other.
@@ -149,7 +142,7 @@ def test_each_step_waits_for_clocks_that_are_apart(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(("die", "partitions"), [("announced", 2), ("made", 5)])
-def test_a_killed_command_goes_on_where_it_was(scene: Scene, die: str, partitions: int) -> None:
+def test_a_killed_command_goes_on_where_it_was(scene, die, partitions):
     """However late it is run again: nobody is said to know before the partitions were there."""
     scene.die = die
     with pytest.raises(KilledError):
@@ -165,11 +158,11 @@ def test_a_killed_command_goes_on_where_it_was(scene: Scene, die: str, partition
     assert scene.partitions == 5
 
 
-def test_nothing_is_done_that_was_not_agreed(scene: Scene) -> None:
+def test_nothing_is_done_that_was_not_agreed(scene):
     """What is planned is told before, near enough to what becomes of it."""
-    told: list[Any] = []
+    told = []
 
-    def refuse(planned: Growth) -> None:
+    def refuse(planned):
         told.append(planned)
         raise KilledError
 
@@ -182,7 +175,7 @@ def test_nothing_is_done_that_was_not_agreed(scene: Scene) -> None:
     scene.grow(agree=refuse)  # nothing is left to agree to
 
 
-def test_partitions_that_are_there_are_taken_on(scene: Scene) -> None:
+def test_partitions_that_are_there_are_taken_on(scene):
     """All of them, and whatever is undecided is denied; none is made."""
     scene.partitions = 4
     with pytest.raises(LogChangedError, match="has 4 partitions, the ledger knows of 2") as caught:
@@ -194,7 +187,7 @@ def test_partitions_that_are_there_are_taken_on(scene: Scene) -> None:
     assert denied.windows == 1
 
 
-def test_what_cannot_be_is_refused_before_anything_is_said(scene: Scene) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_said(scene):
     """A feed that nobody reads, one by marks, fewer partitions, another topic of that name."""
     for feed, partitions, error, said in (
         ("doors", 5, ConfigError, "no alarm reads a feed 'doors'"),

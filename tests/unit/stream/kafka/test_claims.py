@@ -7,19 +7,19 @@ import pytest
 from stream.kafka.claims import Claim, Claims, Release, encode, key_of
 
 
-def claim(ledger: str, epoch: int = 0, log: str = "t1") -> Claim:
+def claim(ledger, epoch=0, log="t1"):
     """A claim on a log."""
     return Claim(
         topic_id=log, topic="badges", ledger=ledger, epoch=epoch, since="2026-01-01T00:00:00.000Z"
     )
 
 
-def release(ledger: str, writer: str, number: int) -> Release:
+def release(ledger, writer, number):
     """A release of a process."""
     return Release(ledger=ledger, writer=writer, head=f"{number}:{32 * '0'}")
 
 
-def read(*records: Claim | Release | bytes | None) -> Claims:
+def read(*records):
     """Read records."""
     claims = Claims()
     for record in records:
@@ -42,9 +42,7 @@ A, B = claim("a"), claim("b")
         ((None, b"", b"{}", b"\xff", b'{"record":"claim"}', A), A),  # no records
     ],
 )
-def test_the_first_claim_of_the_newest_epoch_holds(
-    records: tuple[Claim | bytes | None, ...], holder: Claim | None
-) -> None:
+def test_the_first_claim_of_the_newest_epoch_holds(records, holder):
     """Of each log, whatever else stands on the topic; a transfer outbids and stays."""
     claims = read(*records)
     assert claims.holders.get("t1") == holder
@@ -52,7 +50,7 @@ def test_the_first_claim_of_the_newest_epoch_holds(
     assert claims.claimants["t1"] | claims.claimants["t2"] == first
 
 
-def test_compaction_loses_no_claim_and_no_newest_release() -> None:
+def test_compaction_loses_no_claim_and_no_newest_release():
     """What it may delete has a successor under the same key."""
     newest = release("a", "w", 2)
     records = [

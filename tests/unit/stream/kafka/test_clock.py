@@ -24,32 +24,32 @@ class Clocks:
         self.monotonic_ms = 5_000
         self.slow_ms = 0
 
-    def wall(self) -> int:
+    def wall(self):
         """Return the time, after a while."""
         slow_ms, self.slow_ms = self.slow_ms, 0
         self.passes(slow_ms)
         return self.wall_ms
 
-    def passes(self, ms: int) -> None:
+    def passes(self, ms):
         """Let time go on."""
         self.wall_ms += ms
         self.monotonic_ms += ms
 
 
 @pytest.fixture
-def clocks() -> Clocks:
+def clocks():
     """Two clocks that go alike."""
     return Clocks()
 
 
 @pytest.fixture
-def held(tmp_path: Path, clocks: Clocks) -> HeldClock:
+def held(tmp_path, clocks):
     """A held clock that has been looked at once."""
     alarms = load(Path(configuration(tmp_path)), environ={})
     return HeldClock(alarms, clocks.wall, lambda: clocks.monotonic_ms)
 
 
-def test_time_goes_on(held: HeldClock, clocks: Clocks) -> None:
+def test_time_goes_on(held, clocks):
     """However long, and where the process was not run between two looks."""
     for _ in range(1_000):
         clocks.passes(MINUTE_MS)
@@ -68,9 +68,7 @@ def test_time_goes_on(held: HeldClock, clocks: Clocks) -> None:
     ],
 )
 @pytest.mark.parametrize("looks", [0, 10])
-def test_what_is_allowed_is_allowed_once(
-    held: HeldClock, clocks: Clocks, *, ahead_ms: int | None, step_ms: int, left_ms: int, looks: int
-) -> None:
+def test_what_is_allowed_is_allowed_once(held, clocks, *, ahead_ms, step_ms, left_ms, looks):
     """Whatever came before: a clock comes forward by what is left, and by no millisecond more."""
     if ahead_ms is not None:
         held.agrees(clocks.wall_ms, clocks.wall_ms - ahead_ms)
@@ -85,7 +83,7 @@ def test_what_is_allowed_is_allowed_once(
         held()
 
 
-def test_a_clock_ahead_of_the_broker_is_refused(held: HeldClock, clocks: Clocks) -> None:
+def test_a_clock_ahead_of_the_broker_is_refused(held, clocks):
     """One behind is late, and counts nothing wrongly."""
     held.agrees(clocks.wall_ms, clocks.wall_ms + MINUTE_MS)
     held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS)
@@ -93,7 +91,7 @@ def test_a_clock_ahead_of_the_broker_is_refused(held: HeldClock, clocks: Clocks)
         held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS - 1)
 
 
-def test_the_shortest_margin_counts(tmp_path: Path, clocks: Clocks) -> None:
+def test_the_shortest_margin_counts(tmp_path, clocks):
     """A feed that waits for less needs a better clock."""
     path = Path(configuration(tmp_path))
     margin = "    time: ts\n    idle_partition_timeout: 2s\n"

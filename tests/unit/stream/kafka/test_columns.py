@@ -10,7 +10,6 @@ import asyncio
 import struct
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -23,23 +22,19 @@ from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.headers import TolerantRecords
 from tests.support.batches import LOG_APPEND, TRANSACTIONAL, batch, marker, signed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-
 PLACE, OTHER = (TopicPartition("badges", number) for number in (1, 2))
 NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
 
 @pytest.fixture(autouse=True)
-def _seams() -> Iterator[None]:
+def _seams():
     """Leave aiokafka as it was."""
     before = fetcher.PartitionRecords, fetcher.MemoryRecords
     yield
     fetcher.PartitionRecords, fetcher.MemoryRecords = before
 
 
-def old(base: int, values: Sequence[bytes | None], *, magic: int, codec: int = NO_CODEC) -> bytes:
+def old(base, values, *, magic, codec=NO_CODEC):
     """Return messages of the formats before 0.11."""
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=1 << 20)
     for at, value in enumerate(values):
@@ -60,11 +55,11 @@ class Reader:
 
     def __init__(
         self,
-        logs: dict[TopicPartition, bytes],
+        logs,
         *,
-        start: int = 0,
-        aborted: Sequence[tuple[int, int]] = (),
-        **arguments: Any,
+        start=0,
+        aborted=(),
+        **arguments,
     ) -> None:
         self.logs, self.aborted = logs, aborted
         self.decode = arguments.get("value_deserializer")
@@ -72,10 +67,10 @@ class Reader:
         for state in self.states.values():
             state.consumed_to = partial(setattr, state, "position")
         self.state_value = self.states.__getitem__
-        self.fetched: dict[TopicPartition, Any] = {}
+        self.fetched = {}
         self.answer()
 
-    def answer(self) -> None:
+    def answer(self):
         """Fetch what lies from every position on, whole batches as a broker does."""
         for place, log in self.logs.items():
             position = self.states[place].position
@@ -87,23 +82,23 @@ class Reader:
                     place, assignment=self, partition_records=found, backoff=0
                 )
 
-    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, Any]:
+    async def getmany(self, *, timeout_ms, max_records):
         """Take what was fetched."""
         del timeout_ms
-        waiting: Any = SimpleNamespace(
+        waiting = SimpleNamespace(
             _subscriptions=SimpleNamespace(reassignment_in_progress=False),
             _records=self.fetched,
             _notify=lambda _: None,
             _wait_consume_future=None,
         )
-        return await fetcher.Fetcher.fetched_records(waiting, (), 0, max_records)  # type: ignore[no-any-return]
+        return await fetcher.Fetcher.fetched_records(waiting, (), 0, max_records)
 
-    def read(self) -> Fetched:
+    def read(self):
         """Fetch once, as the ingest does."""
         return asyncio.run(fetch(self, timeout_ms=0))
 
 
-def from_position(log: bytes, position: int) -> bytes:
+def from_position(log, position):
     """Return the batches that do not end before a position."""
     at, found = 0, b""
     while at < len(log):
@@ -116,10 +111,7 @@ def from_position(log: bytes, position: int) -> bytes:
     return found
 
 
-Rows = list[tuple[Any, ...]]
-
-
-def plain(log: bytes, **how: Any) -> Rows:
+def plain(log, **how):
     """What aiokafka hands out by itself."""
     reader = Reader({PLACE: log}, **how)
     found = asyncio.run(reader.getmany(timeout_ms=0, max_records=10**6))
@@ -135,10 +127,10 @@ def plain(log: bytes, **how: Any) -> Rows:
     ]
 
 
-def in_columns(log: bytes, **how: Any) -> Rows:
+def in_columns(log, **how):
     """The same read as columns, to the end of the log."""
     reader = Reader({PLACE: log}, **how, **as_columns(headers_of=[PLACE.topic]))
-    rows: Rows = []
+    rows = []
     while reader.fetched:
         fetched = reader.read()
         assert not fetched.damaged
@@ -155,7 +147,7 @@ def in_columns(log: bytes, **how: Any) -> Rows:
     return rows
 
 
-def in_transaction(base: int, producer: int, *values: bytes) -> bytes:
+def in_transaction(base, producer, *values):
     """Return a batch of a transaction."""
     return batch(base, values, producer=producer, attributes=LOG_APPEND | TRANSACTIONAL)
 
@@ -190,21 +182,21 @@ ABORTED = [(7, 1)]
 
 @pytest.mark.parametrize("name", LOGS)
 @pytest.mark.parametrize("start", [0, 1, 2, 5, 8])
-def test_columns_are_the_records(name: str, start: int) -> None:
+def test_columns_are_the_records(name, start):
     """Places, times, values and headers are those of aiokafka, from any position on."""
     expected = plain(LOGS[name], start=start, aborted=ABORTED)
     assert in_columns(LOGS[name], start=start, aborted=ABORTED) == expected
     assert expected or start
 
 
-def test_only_what_was_committed_is_read() -> None:
+def test_only_what_was_committed_is_read():
     """Aborted batches and marks are passed by, also a mark that ends the log."""
     reader = Reader({PLACE: TRANSACTIONS}, aborted=ABORTED, **as_columns())
     assert reader.read().records[PLACE].value == [b"plain", b"8a", b"8b"]
     assert reader.states[PLACE].position == 8
 
 
-def test_headers_that_are_not_text_cost_nothing() -> None:
+def test_headers_that_are_not_text_cost_nothing():
     """Offsets, times, keys and values arrive, and so does all behind them.
 
     By itself the client fails the whole fetch.
@@ -222,7 +214,7 @@ def test_headers_that_are_not_text_cost_nothing() -> None:
     assert spoilt == [(*row[:-1], replaced) for row in whole[:2]] + whole[2:]
 
 
-def test_headers_are_left_out_where_nobody_asks() -> None:
+def test_headers_are_left_out_where_nobody_asks():
     """Only feeds with watermarks look at headers."""
     reader = Reader({PLACE: LOGS["headers"]}, **as_columns())
     assert reader.read().records[PLACE].headers == [(), ()]
@@ -238,7 +230,7 @@ def test_headers_are_left_out_where_nobody_asks() -> None:
     ],
     ids=["checksum", "codec", "not gzip", "truncated"],
 )
-def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad: bytes) -> None:
+def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad):
     """What lies before it and all other partitions arrive, and its own place stands."""
     log = batch(0, [b"a", b"b"]) + bad + batch(4, [b"behind"])
     reader = Reader({PLACE: log, OTHER: batch(0, [b"c"])}, **as_columns())
@@ -252,15 +244,13 @@ def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad: bytes) -> No
 
 
 @pytest.mark.parametrize(("name", "limit"), [("_BLOCK_RECORDS", 5), ("_BLOCK_BYTES", 13)])
-def test_blocks_are_bounded_and_lose_nothing(
-    monkeypatch: pytest.MonkeyPatch, name: str, limit: int
-) -> None:
+def test_blocks_are_bounded_and_lose_nothing(monkeypatch, name, limit):
     """However many records a fetch holds, few come at once, and the next call goes on behind."""
     monkeypatch.setattr(columns, "_BLOCKS", 2)
     monkeypatch.setattr(columns, name, limit)
     log = b"".join(batch(3 * at, [b"xxxx"] * 3) for at in range(10))
     reader = Reader({PLACE: log}, **as_columns())
-    offsets: list[int] = []
+    offsets = []
     while reader.fetched:
         found = reader.read().records[PLACE].offset.tolist()
         assert len(found) <= 12
@@ -269,7 +259,7 @@ def test_blocks_are_bounded_and_lose_nothing(
     assert offsets == list(range(30))
 
 
-def test_other_consumers_are_as_they_were() -> None:
+def test_other_consumers_are_as_they_were():
     """The worker's host reads its own topics record by record, in the same process."""
     as_columns()
     reader = Reader({PLACE: batch(0, [b"four"])}, value_deserializer=len)
@@ -277,7 +267,7 @@ def test_other_consumers_are_as_they_were() -> None:
     assert record.value == 4
 
 
-async def test_aiokafka_unpacks_where_we_think_it_does() -> None:
+async def test_aiokafka_unpacks_where_we_think_it_does():
     """The names that are replaced are the ones its fetcher uses, with the arguments we expect."""
     arguments = as_columns(headers_of=["badges"])
     names = fetcher.Fetcher._proc_fetch_request.__code__.co_names

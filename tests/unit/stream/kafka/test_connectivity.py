@@ -16,7 +16,7 @@ from stream.model.alarms import KafkaSettings
 from tests.support.said import Said
 
 
-def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
+def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back():
     """However often it is missed; each time it goes is news, also within the same minute.
 
     ::
@@ -43,7 +43,7 @@ def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
     ] * 2
 
 
-async def test_a_broker_that_is_not_there_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_is_not_there_is_missed(monkeypatch):
     """Whoever looks for Kafka never fails, and looks again until it is cancelled."""
     said = Said()
     dependencies = Dependencies(said.log)
@@ -59,7 +59,7 @@ async def test_a_broker_that_is_not_there_is_missed(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("stand", [Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE])
-def test_a_partition_that_is_blocked_is_named_within_a_minute(stand: Stand) -> None:
+def test_a_partition_that_is_blocked_is_named_within_a_minute(stand):
     """A transaction that commits after seconds is not; what stays is told once a minute."""
     said, now_s = Said(), 500.0
     blocked = Blocked(said.log, lambda: now_s)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,12 +17,6 @@ from stream.kafka import guard
 from stream.kafka.whole import Whole
 from stream.windows.instants import iso_utc
 from tests.support.published import decision_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from accountant.records import SeenDecision
 
 HOUR_MS = 3_600_000
 HOURS = 2_500
@@ -61,30 +54,30 @@ WINDOWS = sorted(
 class _Consumer:
     """Reads a topic of one partition, whose records may be decisions of other ledgers."""
 
-    def __init__(self, values: Iterable[bytes]) -> None:
+    def __init__(self, values) -> None:
         self.records = [
             SimpleNamespace(offset=at, timestamp=WINDOWS[min(at, LAST)][0] * HOUR_MS, value=value)
             for at, value in enumerate(values)
         ]
         self.first = self.at = -1
 
-    async def offsets_for_times(self, times: dict[int, int]) -> dict[int, Any]:
+    async def offsets_for_times(self, times):
         since_ms = times[PLACE]
         return {PLACE: next((one for one in self.records if one.timestamp >= since_ms), None)}
 
-    def seek(self, _place: int, offset: int) -> None:
+    def seek(self, _place, offset):
         self.first = self.at = offset
 
-    async def position(self, _place: int) -> int:
+    async def position(self, _place):
         return self.at
 
-    async def getmany(self, **_: Any) -> dict[int, Any]:
+    async def getmany(self, **_):
         batch = self.records[self.at : self.at + 100]
         self.at += len(batch)
         return {PLACE: batch}
 
 
-def _decision(end: int, query: str, hours: int, ledger: str = "f" * 32) -> bytes:
+def _decision(end, query, hours, ledger="f" * 32):
     start, end_text = iso_utc((end - hours) * HOUR_MS), iso_utc(end * HOUR_MS)
     window = {"window_start": start, "window_end": end_text, "next_start": end_text}
     decision = decision_of(end // hours, alarm=query, ledger=ledger)
@@ -93,20 +86,18 @@ def _decision(end: int, query: str, hours: int, ledger: str = "f" * 32) -> bytes
 
 
 @pytest.fixture
-def start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, list[tuple[str, int]]]]:
+def start(tmp_path, monkeypatch):
     """Return a start: where it begins to read, and the windows that it holds against the ledger."""
     path = tmp_path / "alarms.yaml"
     path.write_text(CONFIG, encoding="utf-8")
     alarms = load(path, environ={})
 
     def run(
-        cursors: Mapping[str, int],
-        decided: int | None,
-        more: Callable[[str], list[bytes]] = lambda _: [],
-    ) -> tuple[int, list[tuple[str, int]]]:
-        compared: list[SeenDecision] = []
+        cursors,
+        decided,
+        more=lambda _: [],
+    ):
+        compared = []
         decided_ms = None if decided is None else decided * HOUR_MS
         monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
         monkeypatch.setattr(Upkeep, "unknown_decisions", lambda _, seen: compared.extend(seen))
@@ -140,18 +131,16 @@ def start(
         ((HOURS, HOURS), None, 0),
     ],
 )
-def test_a_start_reads_back_to_what_the_ledger_may_lack(
-    start: Any, *, cursors: tuple[int, ...], decided: int | None, first: int
-) -> None:
+def test_a_start_reads_back_to_what_the_ledger_may_lack(start, *, cursors, decided, first):
     """By its last decision and its cursors, the earlier of the two."""
     known = dict(zip(("hourly", "slow"), cursors, strict=False))
     assert start(known, decided) == (first, [(name, end) for end, name, _ in WINDOWS[first:]])
 
 
-def test_an_alarm_that_was_removed_spent_all_the_same(start: Any) -> None:
+def test_an_alarm_that_was_removed_spent_all_the_same(start):
     """What this ledger published of it counts, also where this copy never had it."""
 
-    def removed(ledger: str) -> list[bytes]:
+    def removed(ledger):
         return [_decision(HOURS, "removed", 1, ledger), _decision(HOURS, "another-file's", 1)]
 
     _, compared = start({"hourly": HOURS}, HOURS, removed)

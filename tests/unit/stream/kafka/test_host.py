@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import Mock, PropertyMock
 
 import pytest
@@ -11,7 +10,8 @@ from aiokafka.errors import KafkaError
 
 from stream.kafka import host
 
-def _consumer(*, lost: bool) -> Any:
+
+def _consumer(*, lost):
     """Return Faust's consumer, whose task that keeps it in its group has ended, or has not."""
     coordinator = SimpleNamespace(_coordination_task=SimpleNamespace(done=lambda: lost))
     consumer = SimpleNamespace(_coordinator=coordinator)
@@ -28,11 +28,11 @@ def _consumer(*, lost: bool) -> Any:
     ],
 )
 async def test_a_group_that_is_lost_while_everything_starts_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, consumer: Any, ready: list[bool], *, crashes: bool
-) -> None:
+    monkeypatch, consumer, ready, *, crashes
+):
     """However its task ended."""
     monkeypatch.setattr(host, "_WATCH_S", 0.0)
-    worker: Any = Mock(app=SimpleNamespace(_consumer=consumer))
+    worker = Mock(app=SimpleNamespace(_consumer=consumer))
     type(worker)._ready = PropertyMock(side_effect=ready)
     await host._Worker._watch_group(worker)
     crashed = [type(error) for _, (error,), _ in worker._crash.mock_calls]

@@ -7,7 +7,6 @@ import io
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock, MagicMock, call
 
 import pytest
@@ -26,11 +25,8 @@ from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
 PARTITION, OTHER = (TopicPartition("badges", number) for number in range(2))
-FEED: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
+FEED = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
 LAYOUTS = Layouts(1)
 RECORD = Records.of([Record(7, 0, log_append=True, value=b"")])
 READING, END, OPEN, CORRUPT = Stand.READING, Stand.END, Stand.TRANSACTION, Stand.CORRUPT
@@ -42,30 +38,30 @@ class _Consumer:
     def __init__(self) -> None:
         self.seeks = 0
         self.positioned = asyncio.Event()
-        self.fetches: list[list[Any]] = []
-        self.asked_s: list[float] = []
+        self.fetches = []
+        self.asked_s = []
         self.fetching = asyncio.get_running_loop().create_future()
         self._fetcher = SimpleNamespace(error_future=self.fetching)
 
-    def assignment(self) -> set[TopicPartition]:
+    def assignment(self):
         return {PARTITION}
 
-    def seek(self, _partition: TopicPartition, _offset: int) -> None:
+    def seek(self, _partition, _offset):
         self.seeks += 1
         self.positioned.set()
 
-    async def position(self, _partition: TopicPartition) -> int:
+    async def position(self, _partition):
         await self.positioned.wait()
         return 0
 
-    async def getmany(self, *wanted: Any, **_: Any) -> dict[TopicPartition, list[Any]]:
+    async def getmany(self, *wanted, **_):
         assert wanted == (PARTITION,)
         self.asked_s.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
         return {PARTITION: self.fetches.pop(0)} if self.fetches else {}
 
 
-def _reader(on_read: Any = None) -> Any:
+def _reader(on_read=None):
     """Return a reader with a window that is due; it does something when it reads."""
     completed = asyncio.Event()
     return SimpleNamespace(
@@ -79,7 +75,7 @@ def _reader(on_read: Any = None) -> Any:
     )
 
 
-def _reading(reader: Any = None, position: int = 0, **world: Any) -> Any:
+def _reading(reader=None, position=0, **world):
     """Return a loop over a world that takes everything and says nothing.
 
     Args:
@@ -87,7 +83,7 @@ def _reading(reader: Any = None, position: int = 0, **world: Any) -> Any:
         position: offset of the next record.
         world: what matters of the runtime.
     """
-    runtime: Any = MagicMock(**{"ledger.growths.layouts.return_value": {"badges": LAYOUTS}})
+    runtime = MagicMock(**{"ledger.growths.layouts.return_value": {"badges": LAYOUTS}})
     runtime.configure_mock(**world)
     reading = ingest.Ingest(runtime, ring=AsyncMock(), log=Log(io.StringIO()))
     if reader is not None:
@@ -95,7 +91,7 @@ def _reading(reader: Any = None, position: int = 0, **world: Any) -> Any:
     return reading
 
 
-async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> None:
+async def _until(loop, *events):
     """Run a loop until all of these have happened."""
     task = asyncio.create_task(loop)
     for event in events:
@@ -104,7 +100,7 @@ async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> Non
     await asyncio.wait([task])
 
 
-async def test_a_partition_that_goes_while_it_is_opened_is_forgotten() -> None:
+async def test_a_partition_that_goes_while_it_is_opened_is_forgotten():
     """Nobody else would say that it is another worker's."""
     reading = _reading()
     reading._feeds["badges"] = FEED
@@ -116,16 +112,16 @@ async def test_a_partition_that_goes_while_it_is_opened_is_forgotten() -> None:
 
 @pytest.mark.parametrize("while_reading", [True, False])
 async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
-    monkeypatch: pytest.MonkeyPatch, *, while_reading: bool
-) -> None:
+    monkeypatch, *, while_reading
+):
     """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
     monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
     reader, consumer = _reader(), _Consumer()
     reading = _reading(reader)
     partitions, loop = reading._runtime.metrics.partitions, asyncio.get_running_loop()
-    told_before: list[bool] = []
+    told_before = []
 
-    def rebalance(*_: Any) -> None:
+    def rebalance(*_):
         if not told_before:
             told_before.append(partitions.shared_out.called)
             consumer.positioned.clear()
@@ -135,7 +131,7 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
                 loop.call_later(0.01, reading.on_partitions_assigned, [PARTITION])
 
     class Answers(dict[TopicPartition, Bounds]):
-        def get(self, *_: Any) -> Bounds:
+        def get(self, *_):
             if not while_reading:
                 rebalance()
             return Bounds(1, 0, 0)
@@ -149,15 +145,15 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
 
 
 async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
     for name, value in (("_AGAIN_S", 0.05), ("_POLL_MS", 1), ("_LOOK_S", 0.0)):
         monkeypatch.setattr(ingest, name, value)
-    stands: list[Stand] = []
+    stands = []
     loop, read, read_on = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def tell(_feed: str, _number: int, stand: Stand, *_: int) -> None:
+    def tell(_feed, _number, stand, *_):
         stands.append(stand)
         if stand is not stands[0]:
             read_on.set()
@@ -172,7 +168,7 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     assert [stand for stand, _ in groupby(stands)] == [CORRUPT, READING]
 
 
-async def test_a_fetcher_that_died_is_noticed() -> None:
+async def test_a_fetcher_that_died_is_noticed():
     """The error that ended aiokafka's background task comes out; a silent end is an error too."""
     failed, ended = _Consumer(), _Consumer()
     ingest._alive(failed)
@@ -184,7 +180,7 @@ async def test_a_fetcher_that_died_is_noticed() -> None:
         ingest._alive(ended)
 
 
-def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
+def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path):
     """It has no window to begin at: reading it would stop the worker."""
     plain = Path(configuration(tmp_path))
     other = "  spare: {topic: spare, time: ts, unit: p, fields: {p: string, ts: timestamp}}\n"
@@ -195,7 +191,7 @@ def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
     assert set(alarms.feeds) == {"badges", "spare"}
 
 
-async def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
+async def test_a_reader_that_does_not_know_of_a_growth_is_let_go():
     """It is opened again, at the oldest undecided window; one that knows reads on."""
     reading = _reading(_reader())
     await reading._follow_growths()
@@ -206,7 +202,7 @@ async def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
     assert not reading.assigned
 
 
-async def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
+async def test_a_count_that_the_ledger_calls_stale_is_made_again():
     """Nothing behind it is stored, nobody is woken up, and the partition is opened again."""
     statuses = [PartialStatus.STORED, PartialStatus.STALE]
     partials = [SimpleNamespace(key=WindowKey(5 * n + 5, "crowd", 5 * n)) for n in range(3)]
@@ -218,7 +214,7 @@ async def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
     assert stored == [call(one) for one in partials[:2]]
 
 
-def _at(*stands: Stand) -> list[dict[str, Any]]:
+def _at(*stands):
     """Return looks at one partition, which goes on meanwhile."""
     return [{"badges": {0: (offset, stand)}} for offset, stand in enumerate(stands)]
 
@@ -237,9 +233,7 @@ MOVED = {"badges": {0: (1, END)}, "forecast": {1: (1, END)}}
     ],
     ids=["read", "blocked", "other partitions", "none"],
 )
-async def test_the_ledger_is_told_every_two_seconds_and_at_once_of_news(
-    monkeypatch: pytest.MonkeyPatch, looks: list[dict[str, Any]], told: str
-) -> None:
+async def test_the_ledger_is_told_every_two_seconds_and_at_once_of_news(monkeypatch, looks, told):
     """What blocks a partition and ends to, and a rebalance are; looks are half a second apart."""
     now_s = 100.0
     monkeypatch.setattr(ingest, "time", SimpleNamespace(monotonic=lambda: now_s))

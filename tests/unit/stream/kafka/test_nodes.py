@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import AsyncMock, Mock
 
 import pytest
@@ -15,17 +14,17 @@ from aiokafka.consumer.group_coordinator import CoordinationType, GroupCoordinat
 from stream.kafka import nodes
 
 
-async def _coordinator() -> Any:
+async def _coordinator():
     """Look for a coordinator with a client that knows no broker until it has asked twice."""
-    asked: list[str] = []
-    client: Any = Mock(
+    asked = []
+    client = Mock(
         spec=AIOKafkaClient,
         get_random_node=lambda: 7 if len(asked) > 1 else None,
         force_metadata_update=AsyncMock(side_effect=lambda: asked.append("metadata")),
     )
     client.coordinator_lookup = partial(AIOKafkaClient.coordinator_lookup, client)
     client.send.side_effect = lambda node, _: SimpleNamespace(error_code=0, coordinator_id=node)
-    waiting: Any = SimpleNamespace(
+    waiting = SimpleNamespace(
         coordinator_id=None,
         group_id="group",
         _client=client,
@@ -37,7 +36,7 @@ async def _coordinator() -> Any:
     return waiting.coordinator_id
 
 
-async def test_a_cluster_without_a_broker_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cluster_without_a_broker_is_asked_again(monkeypatch):
     """By itself the client dies of it."""
     assert CoordinationType.GROUP == 0
     monkeypatch.setattr(AIOKafkaClient, "coordinator_lookup", nodes._lookup)

@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
@@ -21,11 +20,6 @@ from stream.kafka.publish import Publisher
 from tests.support.commands import HOUR_MS, configuration
 from tests.support.ledgers import CELLS, EVENT, Series, open_ledger, set_up
 from tests.support.paned import alarm, configured, opened, replayed, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from stream.build import Runtime
 
 TICK_MS = 1_000
 CROWD = Series("crowd", size=HOUR_MS, step=HOUR_MS)
@@ -50,11 +44,11 @@ class World:
     sent: list[tuple[str, int, int]] = field(default_factory=list)
     marked: list[int] = field(default_factory=list)
 
-    async def release(self) -> dict[str, int]:
+    async def release(self):
         """Say which decisions the next release may take along."""
         return {"crowd": self.vouched.pop(0) if self.vouched else 1_000}
 
-    async def send(self, topic: str, value: bytes, *, key: bytes, timestamp_ms: int) -> Any:
+    async def send(self, topic, value, *, key, timestamp_ms):
         """Take a record; what it returns can be waited for."""
         assert key == b"crowd"
         self.now_ms += 700
@@ -62,11 +56,11 @@ class World:
         self.sent.append((topic, timestamp_ms, int(end[11:13])))
         return asyncio.sleep(0)
 
-    async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> None:
+    async def send_and_wait(self, topic, value, **options):
         """Take a record and wait for the brokers."""
         await (await self.send(topic, value, **options))
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds):
         """Let time pass until everything has left."""
         self.now_ms += round(seconds * 1000)
         if len(self.marked) == self.decisions:
@@ -76,19 +70,17 @@ class World:
 
 
 @pytest.fixture
-def publish_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
+def publish_all(tmp_path, monkeypatch):
     """Run a publisher until all decisions have left; each has its time, and its alarms."""
     path = Path(configuration(tmp_path))
     path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
     alarms = load(path, environ={})
     mark = Ledger.mark_published
 
-    def run(
-        *decisions: tuple[int, bytes], vouched: Sequence[int] = (), kind: Any = Publisher
-    ) -> World:
+    def run(*decisions, vouched=(), kind=Publisher):
         world = World(len(decisions), list(vouched))
 
-        def marked(ledger: Ledger, *keys: Any) -> None:
+        def marked(ledger, *keys):
             world.marked.append(len(world.sent))
             mark(ledger, *keys)
 
@@ -108,7 +100,7 @@ def publish_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
                     next_start_ms=CROWD.key(index + 1).start_ms,
                     release_ms=release_ms,
                 )
-            runtime: Any = MagicMock(alarms=alarms, ledger=ledger, clock_ms=lambda: world.now_ms)
+            runtime = MagicMock(alarms=alarms, ledger=ledger, clock_ms=lambda: world.now_ms)
             with contextlib.suppress(asyncio.CancelledError):
                 asyncio.run(kind(runtime, lambda: contextlib.nullcontext(world), None).run())
         return world
@@ -116,7 +108,7 @@ def publish_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     return run
 
 
-def test_a_release_takes_no_later_decision_along(publish_all: Callable[..., World]) -> None:
+def test_a_release_takes_no_later_decision_along(publish_all):
     """What was decided after the release was counted may be another copy's to decide."""
     world = publish_all((9_000, NOBODY), (9_000, NOBODY), vouched=[1])
     assert [(tick, hour) for _, tick, hour in world.sent] == [(11_000, 1), (12_000, 2)]
@@ -126,7 +118,7 @@ DUE = (9_000, HALL), (11_001, NOBODY), (15_500, HALL)
 """Three decisions: due at once, due between two ticks, due much later."""
 
 
-def test_records_leave_on_the_tick_after_their_time(publish_all: Callable[..., World]) -> None:
+def test_records_leave_on_the_tick_after_their_time(publish_all):
     """A decision is dated by its tick and comes before its alarms; both before it is marked."""
     world = publish_all(*DUE)
     assert world.sent == [
@@ -139,18 +131,18 @@ def test_records_leave_on_the_tick_after_their_time(publish_all: Callable[..., W
     assert world.marked == [2, 3, 5]
 
 
-def test_a_publisher_that_goes_by_the_clock_is_caught(publish_all: Callable[..., World]) -> None:
+def test_a_publisher_that_goes_by_the_clock_is_caught(publish_all):
     """Without ticks, records would be dated by what the work before them took."""
 
     class Hasty(Publisher):
-        async def _next_tick(self) -> int:
+        async def _next_tick(self):
             await publish.asyncio.sleep(0.05)
             return self.runtime.clock_ms()
 
     assert any(time_ms % TICK_MS for _, time_ms, _ in publish_all(*DUE, kind=Hasty).sent)
 
 
-def test_no_window_leaves_before_its_panes(tmp_path: Path) -> None:
+def test_no_window_leaves_before_its_panes(tmp_path):
     """A copy of the ledger that lost both learns from the topic that the panes were drawn."""
     window = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
     alarms = configured(tmp_path, alarm("one", window, "COUNT(*) > 9"), until="00:04")
@@ -158,8 +150,8 @@ def test_no_window_leaves_before_its_panes(tmp_path: Path) -> None:
     with opened(alarms) as ledger:
         going = replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1)))
         next(going)  # the others are stored by now, and none has left
-        runtime = cast("Runtime", SimpleNamespace(alarms=alarms, ledger=ledger))
-        publisher = Publisher(runtime, cast("Any", None), None)
+        runtime = SimpleNamespace(alarms=alarms, ledger=ledger)
+        publisher = Publisher(runtime, None, None)
         pane = ledger.unpublished(panes, 1 << 62)
         first, second, *_ = ledger.unpublished("one", 1 << 62)
         assert not asyncio.run(publisher._panes_wait(pane[0]))

@@ -7,7 +7,6 @@ import struct
 import threading
 from contextlib import contextmanager
 from socketserver import BaseRequestHandler, TCPServer
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,23 +14,20 @@ from accountant.errors import DependencyError
 from stream.kafka import reach
 from stream.model.alarms import KafkaSettings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 HANG_GUARD_S = 60.0
 SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256"}
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _impatient(monkeypatch):
     """Nothing is waited for: what may pass is said at once, too."""
     monkeypatch.setattr(reach, "PATIENCE_S", 0.0)
 
 
-def _broker(code: int, *mechanisms: str, correlation: int | None = None) -> Callable[..., None]:
+def _broker(code, *mechanisms, correlation=None):
     """Return a listener that answers a SASL handshake, and hangs up on whatever else comes."""
 
-    def serve(wire: socket.socket) -> None:
+    def serve(wire):
         (size,) = struct.unpack(">i", wire.recv(4, socket.MSG_WAITALL))
         if not 0 < size < 1_000:
             return
@@ -45,17 +41,17 @@ def _broker(code: int, *mechanisms: str, correlation: int | None = None) -> Call
     return serve
 
 
-def _boasts(wire: socket.socket) -> None:
+def _boasts(wire):
     wire.recv(64)
     wire.sendall(struct.pack(">i", 2**31 - 1))
 
 
 @contextmanager
-def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
+def listening(serve):
     """Yield the address of a listener that serves one connection after another."""
 
     class Handler(BaseRequestHandler):
-        def handle(self) -> None:
+        def handle(self):
             self.request.settimeout(HANG_GUARD_S)
             serve(self.request)
 
@@ -65,12 +61,12 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
         server.shutdown()
 
 
-def _kafka(bootstrap: str, security: Mapping[str, str] | None = None) -> KafkaSettings:
+def _kafka(bootstrap, security=None):
     topics = ("alarms", "decisions", "doorbell", "ledgers")
     return KafkaSettings(bootstrap, "tocsin", *topics, security or {})
 
 
-def _closed() -> str:
+def _closed():
     """Return the address of a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"127.0.0.1:{server.getsockname()[1]}"
@@ -84,9 +80,7 @@ def _closed() -> str:
         (_broker(0, "SCRAM-SHA-256", "PLAIN"), SASL),
     ],
 )
-def test_a_listener_that_is_what_the_file_says_is_taken(
-    serve: Callable[[socket.socket], None], security: dict[str, str]
-) -> None:
+def test_a_listener_that_is_what_the_file_says_is_taken(serve, security):
     """Without SASL where none is configured, with its mechanism where one is.
 
     Others of a list may be down.
@@ -107,9 +101,7 @@ def test_a_listener_that_is_what_the_file_says_is_taken(
         (_broker(34, correlation=1), {}, "no Kafka answer", "correct kafka.bootstrap"),
     ],
 )
-def test_whoever_else_listens_is_named(
-    serve: Callable[[socket.socket], None], security: dict[str, str], said: str, hint: str
-) -> None:
+def test_whoever_else_listens_is_named(serve, security, said, hint):
     """With the address, what was found there, and what to correct."""
     with listening(serve) as address, pytest.raises(DependencyError) as refused:
         reach.require_kafka_there(_kafka(address, security))
@@ -118,13 +110,13 @@ def test_whoever_else_listens_is_named(
     assert hint in refused.value.hint
 
 
-def test_what_waiting_does_not_mend_is_told_first() -> None:
+def test_what_waiting_does_not_mend_is_told_first():
     """Of a closed port and a broker that asks for SASL the second is what is wrong."""
     with listening(_broker(0)) as address, pytest.raises(DependencyError, match="SASL"):
         reach.require_kafka_there(_kafka(f"{_closed()},{address}"))
 
 
-def test_a_broker_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_is_starting_is_waited_for(monkeypatch):
     """Nobody listens at first; before patience is over somebody does."""
     monkeypatch.setattr(reach, "PATIENCE_S", HANG_GUARD_S)
     found = [reach._Found("connection refused", passing=True)] * 2 + [reach._Found()]

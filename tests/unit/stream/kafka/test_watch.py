@@ -10,7 +10,7 @@ from tests.support.published import alarm_of, decision_of
 
 
 @pytest.mark.parametrize("name", ["crowd", "panes-front", "my-panes-0123abcd", "panes-0123abcd"])
-def test_alarms_and_denials_are_shown(name: str) -> None:
+def test_alarms_and_denials_are_shown(name):
     """No alarm says as much as a decision; panes are no alarm, and what is like their name is."""
     alarms = (alarm_of(0, {"room": "hall"}, alarm=name),)
     fired = window_of(decision_of(0, alarm=name, alarms=alarms), alarms)

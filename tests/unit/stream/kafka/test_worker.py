@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 from unittest import mock
 from unittest.mock import Mock, call
 
@@ -37,14 +36,12 @@ class Tasks(worker._Tasks):
         self.said, self.now_s = Said(), 1000.0
         self.log = self.said.log
         self.dependencies = Dependencies(self.log, lambda: self.now_s)
-        self.starts_s: list[float] = []
+        self.starts_s = []
 
-    def _end(self, error: BaseException, code: int) -> None:
+    def _end(self, error, code):
         raise Ended(code) from error
 
-    async def run(
-        self, *runs: tuple[float, BaseException | None], found: bool = True
-    ) -> int | None:
+    async def run(self, *runs, found=True):
         """Guard a task to its end; return the exit code, if the process ends.
 
         Args:
@@ -53,7 +50,7 @@ class Tasks(worker._Tasks):
         """
         left = iter(runs)
 
-        async def task() -> None:
+        async def task():
             self.starts_s.append(self.now_s)
             took_s, error = next(left)
             await sleep(took_s)
@@ -63,7 +60,7 @@ class Tasks(worker._Tasks):
             if error is not None:
                 raise error
 
-        async def sleep(pause_s: float) -> None:
+        async def sleep(pause_s):
             self.now_s += pause_s
 
         with mock.patch("asyncio.sleep", sleep):
@@ -86,9 +83,7 @@ LEDGER_AWAY, KAFKA_AWAY = DependencyError("x", ledger=True), KafkaConnectionErro
     ],
     ids=["history", "live", "loaded"],
 )
-def test_a_new_alarm_begins_with_the_next_window(
-    old: str, new: str, begins: int, tmp_path: Path
-) -> None:
+def test_a_new_alarm_begins_with_the_next_window(old, new, begins, tmp_path):
     """And with the history of a topic that is loaded; of a live feed it is for replays alone."""
     path = Path(configuration(tmp_path))
     new = new.replace("WATERMARKS", "{interval: 1m, key: 0123456789abcdef}")
@@ -98,7 +93,7 @@ def test_a_new_alarm_begins_with_the_next_window(
 
 
 @pytest.mark.parametrize("away", [LEDGER_AWAY, KAFKA_AWAY, asyncio.CancelledError()])
-async def test_what_is_away_is_tried_again_for_a_minute(away: BaseException) -> None:
+async def test_what_is_away_is_tried_again_for_a_minute(away):
     """Every second; a client that gave up cancels the task. Every outage has its own minute.
 
     ::
@@ -116,14 +111,14 @@ async def test_what_is_away_is_tried_again_for_a_minute(away: BaseException) -> 
     assert await back.run(*runs) is None
 
 
-async def test_a_long_attempt_is_no_proof_that_it_is_back() -> None:
+async def test_a_long_attempt_is_no_proof_that_it_is_back():
     """Only what was found is back: clients may wait for long before they say that it is away."""
     tasks = Tasks()
     assert await tasks.run(*[(20.0, KAFKA_AWAY)] * 99, found=False) == DependencyError.exit_code
     assert len(tasks.starts_s) == 4
 
 
-async def test_what_is_away_is_named() -> None:
+async def test_what_is_away_is_named():
     """The ledger by its errors, Kafka by the rest; whoever reaches them says that they are back."""
     tasks = Tasks()
     assert await tasks.run((0, LEDGER_AWAY), (0, KAFKA_AWAY), (1, None)) is None
@@ -152,9 +147,7 @@ async def test_what_is_away_is_named() -> None:
         (MemoryError(), 70),
     ],
 )
-async def test_what_faust_does_not_survive_ends_the_process(
-    error: BaseException, code: int
-) -> None:
+async def test_what_faust_does_not_survive_ends_the_process(error, code):
     """Kafka away is one thing, whatever its clients raise; the rest is not waited for."""
     tasks = Tasks()
     with pytest.raises(Ended, match=str(code)):
@@ -170,9 +163,7 @@ async def test_what_faust_does_not_survive_ends_the_process(
         (LedgerError("changed"), "LedgerError", {"message": "changed", "code": 7}),
     ],
 )
-def test_the_last_line_says_why_and_quotes_nothing(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, kind: str, said: dict[str, Any]
-) -> None:
+def test_the_last_line_says_why_and_quotes_nothing(monkeypatch, error, kind, said):
     """Type, place and exit code: the text of an unknown error may be an event."""
     noted, exits, tasks, metrics = Mock(), Mock(side_effect=Ended), Tasks(), fresh_metrics()
     monkeypatch.setattr(worker, "note", noted)
@@ -204,7 +195,7 @@ asyncio.run(tasks.guarded(lambda: asyncio.to_thread(print)))
 """
 
 
-def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
+def test_what_fails_ends_the_process_where_no_thread_can_be_had():
     """Under a limit of processes the refusal cannot be noted, and the exit code is there."""
     told = subprocess.run(
         [sys.executable, "-c", NO_THREADS], capture_output=True, text=True, timeout=120, check=False
@@ -214,7 +205,7 @@ def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
     assert "Traceback" not in told.stderr
 
 
-async def test_a_cancelled_task_just_ends() -> None:
+async def test_a_cancelled_task_just_ends():
     """Faust cancels its services when it stops."""
     running = asyncio.create_task(Tasks().guarded(lambda: asyncio.sleep(60)))
     await asyncio.sleep(0)

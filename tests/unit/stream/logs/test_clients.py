@@ -6,7 +6,6 @@ import asyncio
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka.conn import AIOKafkaConnection
@@ -23,9 +22,6 @@ from stream.logs.lines import Line
 from stream.logs.settings import Level
 from tests.support.said import Said
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 EVENT = "Zoë Q."
 MESSAGES = "cannot read all of %r"
 
@@ -38,27 +34,27 @@ class Heard(Said):
         self.now_s = 1000.0
         self.handler = ClientLines(lambda: self.log, lambda: self.now_s)
 
-    def logger(self, name: str = "library") -> logging.Logger:
+    def logger(self, name="library"):
         """Return a library's logger, which no other handler listens to."""
         made = logging.Logger(name)  # noqa: LOG001  # pytest listens to those that are registered
         made.addHandler(self.handler)
         return made
 
-    def values(self, *fields: str) -> list[Any]:
+    def values(self, *fields):
         """Return what the lines have in some fields."""
         found = [tuple(line.get(field) for field in fields) for line in self.lines]
         return found if len(fields) > 1 else [value for (value,) in found]
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
+def heard():
     """A log, and libraries that write to it; nothing of an event is on it in the end."""
     made = Heard()
     yield made
     assert "Zo" not in made.text
 
 
-def test_its_own_words_are_written_without_what_was_filled_in(heard: Heard) -> None:
+def test_its_own_words_are_written_without_what_was_filled_in(heard):
     """Of the values only the type of an error is."""
     logger = heard.logger("library.client")
     logger.error('Unable to read "%s:%d": %r', EVENT, 17, TopicAuthorizationFailedError(EVENT))
@@ -76,13 +72,13 @@ def test_its_own_words_are_written_without_what_was_filled_in(heard: Heard) -> N
     assert (second["text"], second["level"]) == ("cannot read all of …", "warning")
 
 
-def in_places(log: Callable[[str], object], sentences: Iterable[str]) -> None:
+def in_places(log, sentences):
     """Log sentences, each from a place of its own."""
     for number, sentence in enumerate(sentences):
         exec(f"{chr(10) * number}log(said)", {"log": log, "said": sentence})  # noqa: S102  # places
 
 
-def test_a_sentence_made_of_values_is_not_written(heard: Heard) -> None:
+def test_a_sentence_made_of_values_is_not_written(heard):
     """Only constants of the code that logs are; a hostile value can be none of them."""
     logger = heard.logger()
     in_places(logger.error, (EVENT, f"read {EVENT}", MESSAGES % EVENT, EVENT * 99))
@@ -93,7 +89,7 @@ def test_a_sentence_made_of_values_is_not_written(heard: Heard) -> None:
     assert heard.values("text") == [*[None] * 5, "cannot be read", None, "… … …"]
 
 
-def test_an_error_is_named_by_its_type(heard: Heard) -> None:
+def test_an_error_is_named_by_its_type(heard):
     """Its text, its traceback and the locals of its frames are not written.
 
     What a client tries again is a warning, whatever the client calls it: a worker that starts finds
@@ -115,30 +111,30 @@ def test_an_error_is_named_by_its_type(heard: Heard) -> None:
     ]
 
 
-def test_a_service_s_name_is_not_part_of_its_words(heard: Heard) -> None:
+def test_a_service_s_name_is_not_part_of_its_words(heard):
     """Services of mode put their own representation before every sentence."""
 
-    class Reader(Service):  # type: ignore[misc]  # mode is not followed by mypy
+    class Reader(Service):
         logger = heard.logger("library.mode")
 
-        def _repr_name(self) -> str:
+        def _repr_name(self):
             return EVENT
 
-    async def crash() -> None:
+    async def crash():
         await Reader().crash(ValueError(EVENT))
 
     asyncio.run(crash())
     assert heard.values("text", "error") == [("Crashed reason=…", "ValueError")]
 
 
-def test_asyncio_s_reports_are_routed_too(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asyncio_s_reports_are_routed_too(heard, monkeypatch):
     """A task whose error nobody asked for quotes it; here it is a type."""
     monkeypatch.setattr("asyncio.base_events.logger", heard.logger("library.asyncio"))
 
-    async def fail() -> None:
+    async def fail():
         raise ValueError(EVENT)
 
-    async def forget() -> None:
+    async def forget():
         forgotten = asyncio.create_task(fail())
         await asyncio.sleep(0.01)
         del forgotten
@@ -147,14 +143,12 @@ def test_asyncio_s_reports_are_routed_too(heard: Heard, monkeypatch: pytest.Monk
     assert heard.values("error") == ["ValueError"]
 
 
-def test_a_connection_that_a_finaliser_closed_is_no_news(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_a_finaliser_closed_is_no_news(heard, monkeypatch):
     """Who ends a process while its client starts is not told that the client closed itself."""
     monkeypatch.setattr("asyncio.base_events.logger", heard.logger("asyncio"))
     monkeypatch.setattr(AIOKafkaConnection, "_do_version_lookup", lambda _: asyncio.sleep(0))
 
-    async def leave() -> None:
+    async def leave():
         async with await asyncio.start_server(lambda _, to: to.close(), "127.0.0.1", 0) as server:
             connection = AIOKafkaConnection(*server.sockets[0].getsockname())
             await connection.connect()
@@ -166,7 +160,7 @@ def test_a_connection_that_a_finaliser_closed_is_no_news(
     assert heard.values("text") == ["Unclosed AIOKafkaConsumer"]
 
 
-def test_what_has_no_text_fails_nobody(heard: Heard) -> None:
+def test_what_has_no_text_fails_nobody(heard):
     """Who logs goes on."""
 
     class Hostile:
@@ -177,7 +171,7 @@ def test_what_has_no_text_fails_nobody(heard: Heard) -> None:
     assert heard.values("text") == [None]
 
 
-def test_libraries_speak_so_often(heard: Heard) -> None:
+def test_libraries_speak_so_often(heard):
     """A place in the code once a minute, whatever it fills in; many places are limited, too."""
     logger = heard.logger()
     for _ in range(150):
@@ -192,7 +186,7 @@ def test_libraries_speak_so_often(heard: Heard) -> None:
     assert len(heard.lines) == 3 + MOST
 
 
-def test_what_is_below_a_warning_is_not_news(heard: Heard) -> None:
+def test_what_is_below_a_warning_is_not_news(heard):
     """Libraries tell of every record at lower levels."""
     logger = heard.logger()
     logger.setLevel(logging.DEBUG)
@@ -202,7 +196,7 @@ def test_what_is_below_a_warning_is_not_news(heard: Heard) -> None:
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def process(monkeypatch):
     """The process's own logging and hooks, which are put back as they were."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -218,7 +212,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("process")
-def test_a_worker_takes_the_lines_over() -> None:
+def test_a_worker_takes_the_lines_over():
     """Once it knows what the configuration says of its log."""
     before, after = Heard(), Heard()
     clients.redirect(after.log)  # nothing is routed yet
@@ -238,15 +232,13 @@ class Broken:
 
 
 @pytest.mark.usefixtures("process")
-def test_a_process_says_nothing_beside_its_log(
-    heard: Heard, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_process_says_nothing_beside_its_log(heard, capsys):
     """Loggers of any name, threads and finalisers that fail: all by type and place."""
     clients.route(lambda: heard.log)
     logging.getLogger("aiokafka.client").error("Unable connect to %s", EVENT)
     logging.getLogger(EVENT).error("cannot go on")
 
-    def fail() -> None:
+    def fail():
         raise KeyError(EVENT)
 
     failing = threading.Thread(target=fail)

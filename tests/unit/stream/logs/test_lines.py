@@ -20,7 +20,7 @@ EVENT = "Zoë Q. visited room 7\nat 09:12"
 """What an event might hold; it has no shape that a field allows."""
 
 
-def test_a_line_is_a_sentence_with_fields() -> None:
+def test_a_line_is_a_sentence_with_fields():
     """As JSON: when, how much it matters, which sentence, and the fields."""
     said = Said()
     said.log.info(Line.BACK, dependency="kafka", unreachable_s=61)
@@ -29,7 +29,7 @@ def test_a_line_is_a_sentence_with_fields() -> None:
     assert said.lines == [{"level": "info", "event": Line.BACK, **fields}]
 
 
-def test_a_line_of_text_reads_from_left_to_right() -> None:
+def test_a_line_of_text_reads_from_left_to_right():
     """As text: the same in one line, values that have spaces quoted."""
     said = Said(form=Form.TEXT)
     error = LedgerError("no luck", hint="try\nagain")
@@ -45,7 +45,7 @@ def test_a_line_of_text_reads_from_left_to_right() -> None:
 
 
 @pytest.mark.parametrize("level", Level)
-def test_lines_below_the_level_are_not_written(level: Level) -> None:
+def test_lines_below_the_level_are_not_written(level):
     """The level may be set while it is in use."""
     said = Said(Level.ERROR)
     said.log.level = level
@@ -54,7 +54,7 @@ def test_lines_below_the_level_are_not_written(level: Level) -> None:
     assert [line["level"] for line in said.lines] == list(Level)[level.rank :]
 
 
-def test_what_is_not_listed_is_left_out() -> None:
+def test_what_is_not_listed_is_left_out():
     """An event handed over as fields, under the name of one, or as the sentence, is not written."""
     said = Said()
     log, given = said.log, dict.fromkeys
@@ -63,7 +63,7 @@ def test_what_is_not_listed_is_left_out() -> None:
     log.error(Line.FATAL, **given(("message", "hint", "text", "see", "at"), "Zoe"))
     log.error(Line.FATAL, **given(FIELDS, EVENT))
     log.error(Line.FATAL, **given(FIELDS, {"person": EVENT}))
-    log.error("read " + EVENT)  # type: ignore[arg-type]  # noqa: G003  # the mistake that is caught
+    log.error("read " + EVENT)  # noqa: G003  # the mistake that is caught
     plain = {"level": "error", "event": Line.FATAL}
     refused = given(set(FIELDS) - {"message", "hint", "text", "see", "at"}, "(left out)")
     other = {**plain, "event": "(left out)"}
@@ -71,7 +71,7 @@ def test_what_is_not_listed_is_left_out() -> None:
 
 
 @given(st.text(alphabet=string.printable), st.sampled_from(sorted(FIELDS)))
-def test_a_line_stays_one_line(value: str, name: str) -> None:
+def test_a_line_stays_one_line(value, name):
     """No value ends a line or begins another field."""
     for form in Form:
         said = Said(form=form)
@@ -80,7 +80,7 @@ def test_a_line_stays_one_line(value: str, name: str) -> None:
         assert said.text.count("\n") == len(said.text.splitlines()) == 2
 
 
-def test_errors_raised_on_purpose_are_told_with_their_text() -> None:
+def test_errors_raised_on_purpose_are_told_with_their_text():
     """Their text holds configuration and released decisions only; a place is part of it."""
     said = Said()
     said.log.error(Line.FATAL, code=2, error=ConfigError("no", file="a.yaml", line=3, column=1))
@@ -90,10 +90,10 @@ def test_errors_raised_on_purpose_are_told_with_their_text() -> None:
     assert (second["message"], second["hint"]) == ("a.yaml: no", "yes")
 
 
-def test_other_errors_are_told_by_type_and_place() -> None:
+def test_other_errors_are_told_by_type_and_place():
     """Their text may quote an event, and so may that of what they came from."""
 
-    def read() -> None:
+    def read():
         try:
             {}[EVENT]
         except KeyError as error:
@@ -110,7 +110,7 @@ def test_other_errors_are_told_by_type_and_place() -> None:
     assert "Zo" not in said.text
 
 
-def test_a_closed_stream_ends_nothing() -> None:
+def test_a_closed_stream_ends_nothing():
     """Standard error that was closed, or whose reader is gone, is written to in vain."""
     stream = io.StringIO()
     stream.close()

@@ -8,5 +8,5 @@ from stream.metrics import pages
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def _at_once(monkeypatch):
     monkeypatch.setattr(pages, "_EVERY_S", 0.001)

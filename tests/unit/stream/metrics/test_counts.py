@@ -13,11 +13,11 @@ NAME = "tocsin_group_noisy_value"
 COUNTS = {"r1": "-4.0", "r2": "0.0", "r3": "120.0"}
 
 
-def test_a_window_shows_its_counts_and_a_denied_one_none() -> None:
+def test_a_window_shows_its_counts_and_a_denied_one_none():
     """From NaN on the public page alone, below 0 as it is, and NaN again once nothing is known."""
     metrics = fresh_metrics()
 
-    def lines(counts: dict[str, str], deviation: str) -> set[str]:
+    def lines(counts, deviation):
         return {
             *(f'{NAME}{{alarm="crowd",group="{room}"}} {n}' for room, n in counts.items()),
             f'tocsin_noisy_value_standard_deviation{{alarm="crowd"}} {deviation}',
@@ -37,7 +37,7 @@ def test_a_window_shows_its_counts_and_a_denied_one_none() -> None:
     assert not lines_of(metrics.custodian, NAME)
 
 
-def test_of_a_large_domain_the_first_have_a_series() -> None:
+def test_of_a_large_domain_the_first_have_a_series():
     """The same ones before and after a window, however large their counts."""
     registry = CollectorRegistry()
     groups = [str(n) for n in range(900)]

@@ -12,11 +12,11 @@ from tests.support.measured import HOUR_MS, decided, fresh_metrics, lines_of
 NAME = "tocsin_group_fired_timestamp_seconds"
 
 
-def _series(alarm: str, room: str, end_s: float) -> str:
+def _series(alarm, room, end_s):
     return f'{NAME}{{alarm="{alarm}",group="{room}"}} {end_s}'
 
 
-def test_the_room_and_its_window_are_on_the_public_page_alone() -> None:
+def test_the_room_and_its_window_are_on_the_public_page_alone():
     """All rooms are at 0 before; an alarm of an older window, which a run repeats, has its end."""
     metrics = fresh_metrics()
     shown = {_series(alarm, f"r{n}", 0.0) for alarm in ("crowd", "quiet") for n in (1, 2, 3)}
@@ -35,12 +35,12 @@ def test_the_room_and_its_window_are_on_the_public_page_alone() -> None:
 
 
 @pytest.mark.parametrize("first", [(3, 1, 2), (1, 2, 3)])
-def test_of_a_large_domain_those_that_fired_last_are_shown(first: tuple[int, ...]) -> None:
+def test_of_a_large_domain_those_that_fired_last_are_shown(first):
     """Never more than the bound, and none before an alarm; their order tells nothing."""
     groups = tuple(str(n) for n in range(10 * MOST_GROUPS))
     families = FiredFamilies({"q": Domain(("n",), (groups,))})
 
-    def shown() -> dict[str, float]:
+    def shown():
         (family,) = families.collect()
         return {sample.labels["group"]: sample.value for sample in family.samples}
 

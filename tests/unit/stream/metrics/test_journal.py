@@ -11,10 +11,10 @@ from stream.metrics.journal import KINDS, kind_of
 from tests.support.measured import fresh_metrics, lines_of
 
 
-def test_every_error_of_the_tree_has_a_series() -> None:
+def test_every_error_of_the_tree_has_a_series():
     """An alert on refusals needs them before the first one."""
 
-    def kinds(base: type[TocsinError]) -> list[str]:
+    def kinds(base):
         return [n for s in base.__subclasses__() for n in (s.__name__, *kinds(s))]
 
     # a SqlProblem is a ConfigError whose place is not known; an ArgumentError is nobody's input
@@ -22,7 +22,7 @@ def test_every_error_of_the_tree_has_a_series() -> None:
     assert sorted(KINDS) == sorted({*tree, "unexpected"})
 
 
-def test_a_journal_is_shown_as_it_stands() -> None:
+def test_a_journal_is_shown_as_it_stands():
     """Totals of the ledger, whichever worker they are of, and when each kind was last seen."""
     metrics = fresh_metrics()
     refused = dict.fromkeys(KINDS, 0.0)
@@ -49,6 +49,6 @@ def test_a_journal_is_shown_as_it_stands() -> None:
         (KeyError("private"), "unexpected"),
     ],
 )
-def test_an_error_is_named_by_its_class_alone(error: Exception, kind: str) -> None:
+def test_an_error_is_named_by_its_class_alone(error, kind):
     """Of what is not ours not even that: its text may quote an event."""
     assert kind_of(error) == kind

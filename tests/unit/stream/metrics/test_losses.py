@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ from tests.support.yardstick import steps
 BUDGET = Budget(PrivacyUnit.EVENT, Fraction(4), None, Contribution())
 
 
-def test_realised_losses_are_shown_in_epsilon() -> None:
+def test_realised_losses_are_shown_in_epsilon():
     """The costliest group, the min-entropy, and each group that lost something."""
     metrics = fresh_metrics()
     metrics.realised(GroupLosses(crowd=[3_000_000, 0, 500_000]))
@@ -54,7 +53,7 @@ def test_realised_losses_are_shown_in_epsilon() -> None:
     assert 'tocsin_realised_complete{alarm="crowd"} 0.0' in lines_of(metrics.custodian)
 
 
-def test_gaussian_losses_are_shown_as_an_epsilon_at_the_delta() -> None:
+def test_gaussian_losses_are_shown_as_an_epsilon_at_the_delta():
     """Uncertainty, which only pure losses bound, is not shown."""
     promise = Gaussian(Fraction(4), Fraction(1, 10**6))
     half = promise.units_of(Fraction(2))
@@ -67,7 +66,7 @@ def test_gaussian_losses_are_shown_as_an_epsilon_at_the_delta() -> None:
     assert max(shown["tocsin_group_realised_epsilon"].values()) == pytest.approx(4)
 
 
-def test_realised_losses_are_read_now_and_then() -> None:
+def test_realised_losses_are_read_now_and_then():
     """Every fifteen seconds, each alarm once; where the ledger is away, what was shown stays."""
     now_s = [100.0]
     metrics, losses = fresh_metrics(monotonic_s=lambda: now_s[0]), GroupLosses()
@@ -84,7 +83,7 @@ def test_realised_losses_are_read_now_and_then() -> None:
     assert page_text(metrics.custodian) != shown
 
 
-def test_labels_stay_bounded_whatever_was_lost() -> None:
+def test_labels_stay_bounded_whatever_was_lost():
     """After several readings there are the twenty groups of the last one, and no others."""
     families = LossFamilies(_domains(100), BUDGET)
     for first in (0, 30, 80):
@@ -95,20 +94,20 @@ def test_labels_stay_bounded_whatever_was_lost() -> None:
 
 
 @given(costs=st.lists(st.integers(0, 5), min_size=1, max_size=40), most=st.integers(0, 45))
-def test_the_costliest_are_those_of_a_full_sort(costs: list[int], most: int) -> None:
+def test_the_costliest_are_those_of_a_full_sort(costs, most):
     """Ties go to the lowest cell, and who lost nothing is not among them."""
     order = sorted((cell for cell, cost in enumerate(costs) if cost), key=lambda c: (-costs[c], c))
     assert costliest(np.array(costs, dtype=np.int64), most) == order[:most]
 
 
 @pytest.mark.parametrize("levels", [1, 10**6])
-def test_a_hundred_thousand_groups_are_ranked_quickly(levels: int) -> None:
+def test_a_hundred_thousand_groups_are_ranked_quickly(levels):
     """A few milliseconds, equal or all different."""
     costs = np.random.default_rng(3).integers(1, levels + 1, 100_000)
     assert steps(lambda: costliest(costs)) < 500_000
 
 
-def test_no_two_groups_share_a_label() -> None:
+def test_no_two_groups_share_a_label():
     """Two equal series would make Prometheus refuse the whole page."""
     values = ("a", "a, b", "a\\", "b", ", b", "\\, b")
     two = Domain(fields=("x", "y"), values=(values, values))
@@ -119,13 +118,11 @@ def test_no_two_groups_share_a_label() -> None:
     assert group_label(Domain(fields=(), values=()), 0) == "(all)"
 
 
-def _domains(cells: int) -> dict[str, Domain]:
+def _domains(cells):
     return {"q": Domain(fields=("room",), values=(tuple(f"r{n}" for n in range(cells)),))}
 
 
-def _shown(
-    costs: Any, budget: Budget = BUDGET, families: LossFamilies | None = None
-) -> dict[str, dict[str, float]]:
+def _shown(costs, budget=BUDGET, families=None):
     """Return the values of every family once losses are shown, by the last label."""
     families = families or LossFamilies(_domains(len(costs)), budget)
     families.show([Realised("q", 0, None, 1, np.array(costs, dtype=np.int64), True)])

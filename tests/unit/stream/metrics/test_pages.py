@@ -6,7 +6,6 @@ import base64
 import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,36 +19,29 @@ from tests.support.answers import FREE, asked
 from tests.support.measured import addresses, fresh_metrics
 from tests.support.waiting import PATIENCE_S, wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    Place = tuple[str, int]
-    Server = Callable[..., AbstractContextManager[Place]]
-
 TOKEN = "correct hörse"  # noqa: S105  # of a server that lives for one test
 
 
 @contextmanager
-def _public(at: Place = FREE, **_: str) -> Iterator[Place]:
+def _public(at=FREE, **_):
     with serve(fresh_metrics(), addresses(public_address=at)) as found:
         yield found.public
 
 
 @contextmanager
-def _custodian(at: Place = FREE, token: str | None = None) -> Iterator[Place]:
+def _custodian(at=FREE, token=None):
     given = addresses(custodian_address=at, custodian_token=token)
     with serve(fresh_metrics(), given) as found:
         yield found.custodian
 
 
 @contextmanager
-def _board(at: Place = FREE, token: str = "") -> Iterator[Place]:
+def _board(at=FREE, token=""):
     with serving(Screen(), Board(at, token)) as url:
         yield at[0], urlsplit(url).port or 0
 
 
-SERVERS: dict[str, Server] = {
+SERVERS = {
     "metrics.public": _public,
     "metrics.custodian": _custodian,
     "board.listen": _board,
@@ -57,7 +49,7 @@ SERVERS: dict[str, Server] = {
 
 
 @pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
-def test_only_known_paths_answer_and_nothing_can_be_written(server: Server) -> None:
+def test_only_known_paths_answer_and_nothing_can_be_written(server):
     """GET and HEAD are all there is."""
     known = "/" if server is _board else "/metrics"
     with server() as at:
@@ -68,7 +60,7 @@ def test_only_known_paths_answer_and_nothing_can_be_written(server: Server) -> N
             assert asked(at, known, method=method).status == 405
 
 
-def _basic(user: str, password: str) -> str:
+def _basic(user, password):
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
@@ -89,9 +81,7 @@ def _basic(user: str, password: str) -> str:
         ("Basic dG9rZW4=", False),
     ],
 )
-def test_a_token_is_asked_for_everywhere_but_by_probes(
-    server: Server, given: str, *, opens: bool
-) -> None:
+def test_a_token_is_asked_for_everywhere_but_by_probes(server, given, *, opens):
     """As a bearer's, or as the password of any user; without it nothing is said of any path."""
     own = "/view" if server is _board else "/metrics"
     headers = {"Authorization": given.encode().decode("latin-1")} if given else {}
@@ -106,7 +96,7 @@ def test_a_token_is_asked_for_everywhere_but_by_probes(
 
 
 @pytest.mark.parametrize("setting", SERVERS)
-def test_where_nobody_can_listen_is_a_clear_error(setting: str) -> None:
+def test_where_nobody_can_listen_is_a_clear_error(setting):
     """A taken port, a host or a port that cannot be: with what to write instead."""
     said = rf"{setting} cannot listen on [^$]*hint: "
     with socket.create_server(FREE) as taken:
@@ -115,7 +105,7 @@ def test_where_nobody_can_listen_is_a_clear_error(setting: str) -> None:
                 pytest.fail("it served")
 
 
-def test_the_ports_are_free_again_afterwards() -> None:
+def test_the_ports_are_free_again_afterwards():
     """Also where only one of two servers can be had."""
     with socket.create_server(FREE) as one:
         free = one.getsockname()
@@ -128,8 +118,8 @@ def test_the_ports_are_free_again_afterwards() -> None:
 
 
 def test_of_a_name_for_several_workers_one_address_is_this_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Each of them takes its own; a name for others alone cannot be listened on."""
     found = [
         (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0))
@@ -144,7 +134,7 @@ def test_of_a_name_for_several_workers_one_address_is_this_ones(
 
 
 @contextmanager
-def _silent(at: Place, many: int) -> Iterator[list[socket.socket]]:
+def _silent(at, many):
     """Open connections that say the beginning of a request and no more."""
     with ExitStack() as stack:
         found = []
@@ -154,7 +144,7 @@ def _silent(at: Place, many: int) -> Iterator[list[socket.socket]]:
         yield found
 
 
-def _ended(one: socket.socket) -> bool:
+def _ended(one):
     """Tell whether the server has ended a connection that drips."""
     one.settimeout(0.05)
     try:
@@ -167,8 +157,8 @@ def _ended(one: socket.socket) -> bool:
 
 
 def test_many_silent_connections_cost_no_thread_and_no_probe(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """The oldest of them make room, as many stay as are allowed, and every probe is answered."""
     monkeypatch.setattr(pages, "_MOST", 20)
     with _public() as at:
@@ -180,7 +170,7 @@ def test_many_silent_connections_cost_no_thread_and_no_probe(
             assert not any(map(_ended, silent[15:]))
 
 
-def test_nobody_takes_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_takes_for_ever(monkeypatch):
     """To ask, a byte now and then, or to read; who asks and reads is answered all the same."""
     monkeypatch.setattr(pages, "_LIFETIME_S", 0.3)
     large = 40_000_000

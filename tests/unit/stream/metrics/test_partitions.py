@@ -21,13 +21,11 @@ class Worker:
         self._page = CollectorRegistry()
         self._page.register(self.families)
 
-    def told(self, stand: Stand, offset: int = 5, records: int = 0, partition: int = 0) -> None:
+    def told(self, stand, offset=5, records=0, partition=0):
         """Tell of a partition."""
         self.families.told("badges", partition, stand, offset, records)
 
-    def expect(
-        self, state: Stand | None, lag: int | None, *, moving: bool, partition: int = 0
-    ) -> None:
+    def expect(self, state, lag, *, moving, partition=0):
         """Check what is shown of a partition: every state has a series, or none has."""
         labels, value = {"feed": "badges", "partition": str(partition)}, self._page.get_sample_value
         found = [value("tocsin_ingest_state", {**labels, "state": each}) for each in STATES]
@@ -37,12 +35,12 @@ class Worker:
 
 
 @pytest.fixture
-def worker() -> Worker:
+def worker():
     """Nothing is told yet of what is assigned."""
     return Worker()
 
 
-def test_nothing_moves_before_the_worker_knows_its_share(worker: Worker) -> None:
+def test_nothing_moves_before_the_worker_knows_its_share(worker):
     """Nor after an outage: others may have its partitions now."""
     worker.expect(None, None, moving=True)
     worker.told(Stand.UNREACHABLE)
@@ -53,7 +51,7 @@ def test_nothing_moves_before_the_worker_knows_its_share(worker: Worker) -> None
 
 
 @pytest.mark.parametrize("stand", STATES)
-def test_what_was_told_last_is_shown(worker: Worker, stand: Stand) -> None:
+def test_what_was_told_last_is_shown(worker, stand):
     """The lag and one state of each partition; out of reach no lag is known."""
     worker.told(READING, 5, 12)
     worker.told(END, 9, partition=10)
@@ -63,7 +61,7 @@ def test_what_was_told_last_is_shown(worker: Worker, stand: Stand) -> None:
     worker.expect(END, 0, moving=moving, partition=10)
 
 
-def test_an_old_lag_is_not_shown(worker: Worker) -> None:
+def test_an_old_lag_is_not_shown(worker):
     """A worker that does not look any more, as when Kafka is frozen, does not know."""
     worker.told(READING, 5, 12)
     worker.now_s += SILENT_S
@@ -74,7 +72,7 @@ def test_an_old_lag_is_not_shown(worker: Worker) -> None:
     worker.expect(READING, 0, moving=True)
 
 
-def test_reading_without_getting_on_is_not_moving(worker: Worker) -> None:
+def test_reading_without_getting_on_is_not_moving(worker):
     """A worker that says it reads must move within a minute; at its end it may stand for ever."""
     for stand, offset in ((END, 5), (READING, 5), (READING, 6), (END, 6), (READING, 6)):
         worker.told(stand, offset)
@@ -88,7 +86,7 @@ def test_reading_without_getting_on_is_not_moving(worker: Worker) -> None:
     worker.expect(READING, 0, moving=True)
 
 
-def test_a_lost_partition_has_no_series(worker: Worker) -> None:
+def test_a_lost_partition_has_no_series(worker):
     """What another worker reads is its to tell; leaving twice is leaving."""
     worker.told(Stand.CORRUPT)
     worker.told(READING, 5, 4, partition=1)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -42,15 +41,11 @@ from tests.support.measured import (
 )
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
 _RELEASED = [decided(), decided("quiet", 1, 0), denied(hour=2), decided(hour=3, alarms=1)]
 
 
 _FEED, _SOME = st.just("badges"), st.integers(1, 10**6)
-_PRIVATE: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
+_PRIVATE = {
     "events_read": st.tuples(_FEED, _SOME),
     "events_dropped": st.tuples(
         _FEED, st.dictionaries(st.sampled_from(["late", "misrouted", "nan"]), _SOME, min_size=1)
@@ -65,10 +60,9 @@ _PRIVATE: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
 }
 """Methods that what was read moves, and what they may be given."""
 _CALLS = st.one_of([st.tuples(st.just(name), given) for name, given in _PRIVATE.items()])
-Life = list[tuple[str, tuple[Any, ...]]]
 
 
-def _publish(metrics: Metrics, seconds: float | None = None) -> None:
+def _publish(metrics, seconds=None):
     """Publish the same decisions as ever, as late as is said."""
     for decision in _RELEASED:
         fired = [(decision.key, {"room": f"r{n + 1}"}) for n in range(decision.alarm_count)]
@@ -76,7 +70,7 @@ def _publish(metrics: Metrics, seconds: float | None = None) -> None:
         metrics.published(decision, seconds, fired, counts)
 
 
-def _public_after(life: Life, seconds: float | None = None, kind: type[Metrics] = Metrics) -> Any:
+def _public_after(life, seconds=None, kind=Metrics):
     """Return what anybody sees after a private life, each step of which the custodian sees."""
     metrics = fresh_metrics(kind)
     metrics.ledger(ledger_status())
@@ -91,18 +85,18 @@ def _public_after(life: Life, seconds: float | None = None, kind: type[Metrics] 
 
 @settings(max_examples=50)
 @given(st.lists(_CALLS, unique_by=itemgetter(0)), st.floats(0, 1e6))
-def test_any_private_life_leaves_the_public_page_as_it_is(life: Life, seconds: float) -> None:
+def test_any_private_life_leaves_the_public_page_as_it_is(life, seconds):
     """Reads, drops, lags, spending and timing leave no trace: releases alone do."""
     assert _public_after(life, seconds) == _public_after([])
 
 
-def _exact(metrics: Metrics, decision: Any, _: Any, _fired: Any, counts: Any) -> None:
+def _exact(metrics, decision, _, _fired, counts):
     seen = metrics.custodian.get_sample_value("tocsin_events_total", {"feed": "badges"})
     exact = [(group, seen or 0, deviation) for group, _, deviation in counts]
     metrics._public.counts.released(decision.key.query, exact)
 
 
-_TWINS: dict[str, tuple[str, Callable[..., object]]] = {
+_TWINS = {
     "events counted in public": (
         "events_read",
         lambda metrics, _, count: metrics._public.alarms.labels("crowd").inc(count),
@@ -119,7 +113,7 @@ _TWINS: dict[str, tuple[str, Callable[..., object]]] = {
     ),
 }
 """In which method a broken twin shows what besides."""
-_LIFE: Life = [
+_LIFE = [
     ("events_read", ("badges", 3)),
     ("events_dropped", ("badges", {"late": 1})),
     ("partitions.told", ("badges", 1, Stand.READING, 5, 7)),
@@ -127,19 +121,19 @@ _LIFE: Life = [
 
 
 @pytest.mark.parametrize("leak", _TWINS)
-def test_a_public_page_that_depends_on_events_is_caught(leak: str) -> None:
+def test_a_public_page_that_depends_on_events_is_caught(leak):
     """Also readiness that does."""
     name, shows = _TWINS[leak]
 
-    def leaky(metrics: Metrics, *given: Any) -> None:
+    def leaky(metrics, *given):
         getattr(Metrics, name)(metrics, *given)
         shows(metrics, *given)
 
-    twin: Any = type("Twin", (Metrics,), {name: leaky})
+    twin = type("Twin", (Metrics,), {name: leaky})
     assert _public_after(_LIFE, kind=twin) != _public_after([], kind=twin)
 
 
-def test_every_method_is_known_to_the_tests_above() -> None:
+def test_every_method_is_known_to_the_tests_above():
     """A new method must be put on one side or the other."""
     parts = {"": Metrics, "partitions.": PartitionFamilies, "readiness.": Readiness}
     methods = {
@@ -150,7 +144,7 @@ def test_every_method_is_known_to_the_tests_above() -> None:
     assert methods == {*_PRIVATE, *readers, *of_services, "readiness.answered", "published"}
 
 
-def test_every_series_exists_from_the_start() -> None:
+def test_every_series_exists_from_the_start():
     """Publishing changes values, never which series there are; nor do the custodian's counters.
 
     A counter that begins with its first event shows no increase. No series is of anything else
@@ -171,7 +165,7 @@ def test_every_series_exists_from_the_start() -> None:
             assert all(line.startswith("tocsin_") and "_created" not in line for line in lines)
 
 
-def test_public_values_follow_from_configuration_and_decisions() -> None:
+def test_public_values_follow_from_configuration_and_decisions():
     """Plans and the wall come from configuration; totals and the last window from releases."""
     metrics = fresh_metrics()
     for decision in _RELEASED:
@@ -187,7 +181,7 @@ def test_public_values_follow_from_configuration_and_decisions() -> None:
     }
 
 
-def test_a_budget_of_another_promise_is_not_shown() -> None:
+def test_a_budget_of_another_promise_is_not_shown():
     """Its rho is no epsilon, and no delta of the configuration's stands beside it."""
     metrics = fresh_metrics()
     status = ledger_status(spent=3_500_000 * MICRO)
@@ -198,7 +192,7 @@ def test_a_budget_of_another_promise_is_not_shown() -> None:
     assert not lines_of(metrics.custodian, "feed:other")
 
 
-def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:
+def test_what_the_ledger_says_of_windows_is_shown_as_timestamps():
     """When windows were denied last, by reason, and when the oldest open one is due."""
     metrics, name = fresh_metrics(), "tocsin_denied_timestamp_seconds"
     shown = f'{name}{{alarm="crowd",reason="%s"}} %s'
@@ -210,7 +204,7 @@ def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:
     }
 
 
-def test_a_replayed_feed_is_never_late() -> None:
+def test_a_replayed_feed_is_never_late():
     """Windows of a history are decided when they are read: none is due."""
     alarms = two_alarms()
     feed = replace(alarms.feeds["badges"], history=(0, HOUR_MS))
@@ -220,7 +214,7 @@ def test_a_replayed_feed_is_never_late() -> None:
     assert not lines_of(metrics.custodian, "tocsin_window_due_timestamp_seconds{")
 
 
-def test_a_full_day_is_not_held_against_the_next() -> None:
+def test_a_full_day_is_not_held_against_the_next():
     """The fullest period stays what it is; what is shown for now is that of now."""
     now_s = [0.0]
     days = Periods(FixedCalendar(24 * HOUR_MS, 24 * HOUR_MS))
@@ -236,7 +230,7 @@ def test_a_full_day_is_not_held_against_the_next() -> None:
         }
 
 
-def test_the_newest_event_is_by_its_append_time() -> None:
+def test_the_newest_event_is_by_its_append_time():
     """Records that are read again, or of a partition that is behind, do not move it back."""
     metrics = fresh_metrics()
     for append_ms, shown in ((0, "0.0"), (5_000, "5.0"), (9_500, "9.5"), (4_000, "9.5")):
@@ -245,7 +239,7 @@ def test_the_newest_event_is_by_its_append_time() -> None:
         assert line.endswith(f'{{feed="badges"}} {shown}')
 
 
-def test_the_reasons_are_those_of_the_pages() -> None:
+def test_the_reasons_are_those_of_the_pages():
     """Each reason of a denial and of a drop has its row where it is explained, and no other has."""
     page = (ROOT / "docs/reference/outcomes.md").read_text()
     for head, reasons in (("What it depends on", DENIALS), ("What is wrong", DROPS)):
@@ -255,13 +249,13 @@ def test_the_reasons_are_those_of_the_pages() -> None:
     assert {drop.value for drop in Drop} <= set(DROPS)
 
 
-def test_a_worker_is_ready_while_all_that_it_needs_answers() -> None:
+def test_a_worker_is_ready_while_all_that_it_needs_answers():
     """Nothing has answered at first; an answer is proof for a while; a held partition is none."""
     now_s = [0.0]
     metrics = fresh_metrics(monotonic_s=lambda: now_s[0])
     tell = partial(metrics.partitions.told, "badges")
 
-    def expect(*failing: str) -> None:
+    def expect(*failing):
         assert metrics.readiness.failing() == [*failing]
         lines = {f'tocsin_ready{{check="{one}"}} {float(one not in failing)}' for one in CHECKS}
         assert lines_of(metrics.custodian, "tocsin_ready{") == lines

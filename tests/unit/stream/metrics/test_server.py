@@ -15,7 +15,7 @@ from tests.support.answers import asked
 from tests.support.measured import addresses, fresh_metrics, ledger_status
 
 
-def test_each_address_serves_its_own_registry() -> None:
+def test_each_address_serves_its_own_registry():
     """Whatever the query string is; probes are on the public one alone."""
     metrics = fresh_metrics()
     with serve(metrics, addresses()) as at:
@@ -25,7 +25,7 @@ def test_each_address_serves_its_own_registry() -> None:
         assert {asked(at.custodian, path).status for path in ("/healthz", "/readyz")} == {404}
 
 
-def test_probes_answer_in_fixed_words() -> None:
+def test_probes_answer_in_fixed_words():
     """Alive is alive; ready is a status that orchestrators read, with what is missing beside it."""
     metrics = fresh_metrics()
     with serve(metrics, addresses()) as at:
@@ -40,7 +40,7 @@ def test_probes_answer_in_fixed_words() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "metrics.example", ""])  # noqa: S104  refused
 @pytest.mark.parametrize("token", [None, ""])
-def test_beyond_loopback_a_token_is_required(host: str, token: str | None) -> None:
+def test_beyond_loopback_a_token_is_required(host, token):
     """The custodian's page does not open to a network without a token."""
     given = addresses(custodian_address=(host, 0), custodian_token=token)
     with (
@@ -50,7 +50,7 @@ def test_beyond_loopback_a_token_is_required(host: str, token: str | None) -> No
         pytest.fail("it served")
 
 
-def test_beyond_loopback_with_a_token_is_served() -> None:
+def test_beyond_loopback_with_a_token_is_served():
     """With a token the custodian may listen anywhere."""
     given = addresses(custodian_address=("0.0.0.0", 0), custodian_token="t")  # noqa: S104, S106  the case
     with serve(fresh_metrics(), given) as at:
@@ -58,7 +58,7 @@ def test_beyond_loopback_with_a_token_is_served() -> None:
         assert (asked(here).status, asked(here, Authorization="Bearer t").status) == (401, 200)
 
 
-def test_scrapes_do_not_disturb_each_other() -> None:
+def test_scrapes_do_not_disturb_each_other():
     """Nor do connections that hang and series that move meanwhile."""
     metrics = fresh_metrics()
     with (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from msgspec.structs import replace
 
@@ -13,29 +11,25 @@ from stream.model.lifecycles import Lifecycle
 from tests.support.boards import Scene, setup_of, window_of
 from tests.support.published import HOUR_MS, decision_of
 
-if TYPE_CHECKING:
-    from stream.decisions.records import DecisionRecord
-    from stream.kafka.board.standing import Group, Seen
-
-LAB: Group = (("room", "lab"),)
+LAB = (("room", "lab"),)
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scene():
     """A board that was told of the first hour, in which the lab was full."""
     found = Scene()
     found.hour(0, ["lab"])
     return found
 
 
-def take(scene: Scene, decision: DecisionRecord, **changes: Any) -> Seen:
+def take(scene, decision, **changes):
     """Tell of a decision with changes, and return what is known of it."""
     scene.standings.take(window_of(replace(decision, **changes)))
     (crowd,) = scene.standings.all()
     return crowd.seen[-1]
 
 
-def test_a_denied_window_fires_nothing_whatever_stands_beside_it() -> None:
+def test_a_denied_window_fires_nothing_whatever_stands_beside_it():
     """Records of alarms that claim a denied window are not believed."""
     scene = Scene()
     scene.hour(0, ["lab"], denied=True)
@@ -43,7 +37,7 @@ def test_a_denied_window_fires_nothing_whatever_stands_beside_it() -> None:
     assert (crowd.seen[0].alarms, crowd.seen[0].fired, crowd.firing) == (0, set(), ())
 
 
-def test_copies_and_panes_change_nothing(scene: Scene) -> None:
+def test_copies_and_panes_change_nothing(scene):
     """A page that was shown stays as it is."""
     before, changes = scene.standings.all(), scene.standings.changes
     scene.hour(0, ["lab"])
@@ -51,13 +45,13 @@ def test_copies_and_panes_change_nothing(scene: Scene) -> None:
     assert (scene.standings.all(), scene.standings.changes) == (before, changes)
 
 
-def test_windows_that_are_lost_are_counted(scene: Scene) -> None:
+def test_windows_that_are_lost_are_counted(scene):
     """A gap in the sequence is a gap; another ledger's numbers say nothing."""
     assert take(scene, decision_of(3)).lost == 2
     assert take(scene, decision_of(4), ledger="other", sequence=90).lost == 0
 
 
-def test_who_fired_in_a_step_is_held_until_the_window_is_over() -> None:
+def test_who_fired_in_a_step_is_held_until_the_window_is_over():
     """An early alarm fires once; the steps after it are no silence of it."""
     scene = Scene()
     for number, rooms in enumerate((["lab"], [], [], [])):
@@ -66,13 +60,13 @@ def test_who_fired_in_a_step_is_held_until_the_window_is_over() -> None:
     assert [each.earlier for each in crowd.seen] == [set(), {LAB}, {LAB}, set()]
 
 
-def test_a_window_that_overlaps_one_that_fired_did_not_fire(scene: Scene) -> None:
+def test_a_window_that_overlaps_one_that_fired_did_not_fire(scene):
     """It was evaluated anew."""
     overlapping = take(scene, decision_of(1), window_start=decision_of(0).window_start)
     assert not overlapping.earlier
 
 
-def test_what_fires_follows_the_lifecycle() -> None:
+def test_what_fires_follows_the_lifecycle():
     """With ``for: 2`` once is not enough; what is configured is there before it is heard."""
     scene = Scene(setup_of({"crowd": Lifecycle(2, 2), "mute": Lifecycle()}))
     firings = []
@@ -84,7 +78,7 @@ def test_what_fires_follows_the_lifecycle() -> None:
     assert firings == [[], ["lab"], ["hall"], []]
 
 
-def test_a_pause_in_the_schedule_is_not_overdue(scene: Scene) -> None:
+def test_a_pause_in_the_schedule_is_not_overdue(scene):
     """The next decision is waited for from the next window on, and a while longer."""
     for number, then, due_h in ((1, 2, 3.5), (2, 15, 16.5)):
         take(scene, decision_of(number), next_start=decision_of(then).window_start)
@@ -92,7 +86,7 @@ def test_a_pause_in_the_schedule_is_not_overdue(scene: Scene) -> None:
         assert crowd.due_ms == due_h * HOUR_MS
 
 
-def test_an_alarm_that_was_removed_is_not_overdue_for_ever(scene: Scene) -> None:
+def test_an_alarm_that_was_removed_is_not_overdue_for_ever(scene):
     """It is forgotten where a board that starts now would not find it; one with a pause is kept."""
     weekly = replace(decision_of(0, alarm="weekly"), next_start=decision_of(168).window_start)
     scene.standings.take(window_of(weekly))
@@ -101,7 +95,7 @@ def test_an_alarm_that_was_removed_is_not_overdue_for_ever(scene: Scene) -> None
         assert [each.alarm for each in scene.standings.all()] == kept, now
 
 
-def test_nothing_grows_without_end() -> None:
+def test_nothing_grows_without_end():
     """Windows, groups of one window and alarms are kept up to a bound; more is known to be."""
     scene = Scene(setup_of(board=Board(windows=3)))
     for number in range(5):

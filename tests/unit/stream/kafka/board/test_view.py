@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -25,11 +24,6 @@ from tests.support.boards import Page, Scene, setup_of, window_of
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from stream.kafka.board.standing import Group
-
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -43,16 +37,16 @@ HOSTILE = (
     "",
 )
 DAY = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
-LAB: Group = (("room", "lab"),)
-HALL: Group = (("room", "hall"),)
+LAB = (("room", "lab"),)
+HALL = (("room", "hall"),)
 
 
-def told_by(scene: Scene, now_ms: int = 0, **how: bool) -> str:
+def told_by(scene, now_ms=0, **how):
     """Return the words of the page."""
     return Page(scene.html(now_ms, **how)).text
 
 
-def page_of(values: Sequence[str]) -> Page:
+def page_of(values):
     """Return a page on which groups, fields, alarms and annotations have these values."""
     scene = Scene(setup_of({"crowd": Lifecycle(annotations={"said": "{room}"})}))
     scene.hour(0, values)
@@ -62,7 +56,7 @@ def page_of(values: Sequence[str]) -> Page:
     return Page(scene.html())
 
 
-def test_hostile_values_are_words_and_nothing_else() -> None:
+def test_hostile_values_are_words_and_nothing_else():
     """No element and no attribute comes of them, and they can be read as they are."""
     ours, theirs = page_of([f"room {n}" for n in range(len(HOSTILE))]), page_of(HOSTILE)
     shapes = [sorted([tag, *sorted(each)] for tag, each in page.tags) for page in (ours, theirs)]
@@ -74,7 +68,7 @@ def test_hostile_values_are_words_and_nothing_else() -> None:
     assert "\N{REPLACEMENT CHARACTER}gnitrats" in words
 
 
-def test_nothing_stands_in_the_page_that_its_policy_would_refuse() -> None:
+def test_nothing_stands_in_the_page_that_its_policy_would_refuse():
     """No style, no script and no handler in the page itself, nothing from elsewhere."""
     page = page_of(["lab"])
     names = {name for tag, each in page.tags for name in (tag, *each)}
@@ -85,7 +79,7 @@ def test_nothing_stands_in_the_page_that_its_policy_would_refuse() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_what_was_charged_changes_nothing_on_the_page() -> None:
+def test_what_was_charged_changes_nothing_on_the_page():
     """Decisions say what they cost; the page says what is promised, and nothing of what is left."""
     free, charged = Scene(), Scene()
     free.standings.take(window_of(decision_of(0)))
@@ -94,7 +88,7 @@ def test_what_was_charged_changes_nothing_on_the_page() -> None:
     assert free.html() == charged.html()
 
 
-def test_it_says_what_fires_and_since_when() -> None:
+def test_it_says_what_fires_and_since_when():
     """With the alarm, its group and what the configuration says of it."""
     terms = {"crowd": Lifecycle(annotations={"summary": "{room} is full"})}
     scene = Scene(setup_of(terms))
@@ -105,7 +99,7 @@ def test_it_says_what_fires_and_since_when() -> None:
     assert "Nothing fires." in told_by(scene)
 
 
-def test_denials_are_told_apart_from_windows_without_an_alarm() -> None:
+def test_denials_are_told_apart_from_windows_without_an_alarm():
     """In counts, in the words of a strip and in the list, with the reason."""
     scene = Scene()
     scene.hour(0, ["lab"])
@@ -140,14 +134,14 @@ def test_denials_are_told_apart_from_windows_without_an_alarm() -> None:
     ]
 
 
-def test_every_reason_and_every_kind_has_its_own() -> None:
+def test_every_reason_and_every_kind_has_its_own():
     """Words, and a shape: no two kinds are drawn alike, without any colour."""
     assert set(_REASONS) == {*DENIALS, "unanswered", "incomplete_records"}
     assert set(SHAPES) == {"lost", *Kind}
     assert len(set(SHAPES.values())) == len(SHAPES)
 
 
-def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
+def test_so_many_rows_are_shown_and_the_rest_is_said():
     """Who fires comes first, then who fired most; nobody is left out unsaid."""
     scene = Scene(setup_of(board=Board(groups=2)))
     for number, rooms in enumerate((["attic", "hall", "lab"], ["hall", "lab"], ["attic"])):
@@ -167,7 +161,7 @@ MANY = Domain(("room",), (tuple(map(str, range(600))),))
 FLOORS = Domain(("floor", "room"), (("1", "2"), ("lab", "hall")))
 
 
-def unfired(scene: Scene) -> Sequence[str] | None:
+def unfired(scene):
     """Return the groups that are listed as without an alarm; ``None`` where it is not known."""
     (crowd,) = scene.alarms()
     said = told_by(scene)
@@ -195,9 +189,7 @@ def unfired(scene: Scene) -> Sequence[str] | None:
         (None, [{"room": "lab"}], True, None),
     ],
 )
-def test_groups_without_an_alarm_are_listed_as_configured(
-    domain: Domain | None, fired: list[dict[str, str]], *, whole: bool, listed: list[str] | None
-) -> None:
+def test_groups_without_an_alarm_are_listed_as_configured(domain, fired, *, whole, listed):
     """Less those with a published alarm, where all of these are known."""
     scene = Scene(setup_of(groups={"other": ROOMS} if domain is None else {"crowd": domain}))
     assert "Groups without an alarm" not in told_by(scene)
@@ -208,7 +200,7 @@ def test_groups_without_an_alarm_are_listed_as_configured(
     assert unfired(scene) == (None if listed is None else tuple(listed))
 
 
-def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm() -> None:
+def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm():
     """Also where that step is no window of those shown any more."""
     scene = Scene(setup_of(board=Board(windows=1), groups={"crowd": ROOMS}))
     scene.step(0, ["lab"])
@@ -216,7 +208,7 @@ def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm() -> None
     assert unfired(scene) == ("hall", "attic", "<b>")
 
 
-def test_it_links_what_else_analysts_may_read() -> None:
+def test_it_links_what_else_analysts_may_read():
     """The public topics with their schemas, and what the file names; nothing that is internal."""
     board = Board(links={"Dashboard": "https://grafana.example.com/d/tocsin-alarms"})
     page = Page(Scene(setup_of(board=board)).html())
@@ -229,7 +221,7 @@ def test_it_links_what_else_analysts_may_read() -> None:
     assert [word for word in ("bell", "ledgers", "127.0.0.1:1") if word in page.text] == []
 
 
-def test_a_page_that_stands_still_says_so() -> None:
+def test_a_page_that_stands_still_says_so():
     """Kafka away, a decision overdue, nothing read yet: three different things."""
     scene = Scene(setup_of({"mute": Lifecycle()}))
     assert "No decision was heard of yet." in told_by(scene)
@@ -268,9 +260,7 @@ def test_a_page_that_stands_still_says_so() -> None:
         (PrivacyUnit.EVENT, None, "one event of one feed", "lifetime"),
     ],
 )
-def test_the_promise_is_what_the_configuration_says(
-    unit: PrivacyUnit, periods: Periods | None, whose: str, period: str
-) -> None:
+def test_the_promise_is_what_the_configuration_says(unit, periods, whose, period):
     """Its terms, as anybody may know them; a Gaussian one has its delta beside it."""
     pure = Budget(unit, Fraction(7, 2), periods, Contribution())
     gaussian = replace(pure, gaussian=Gaussian(Fraction(7, 2), Fraction(1, 10**6)))
@@ -286,9 +276,7 @@ def test_the_promise_is_what_the_configuration_says(
     assert "does not say what the budget is" in told_by(Scene())
 
 
-def seen(
-    at: int, outcome: Kind, *, fired: Sequence[Group] = (), earlier: Sequence[Group] = ()
-) -> Seen:
+def seen(at, outcome, *, fired=(), earlier=()):
     """Return a window; before the fourth, two are lost."""
     lost = 2 if at == 3 else 0
     groups = frozenset(fired), frozenset(earlier)
@@ -313,9 +301,7 @@ WINDOWS = (
         (lambda window: window.kind_of_any, "fndfed"),
     ],
 )
-def test_each_window_is_what_it_was_for_whom_it_is_asked(
-    whose: Callable[[Seen], Kind], letters: str
-) -> None:
+def test_each_window_is_what_it_was_for_whom_it_is_asked(whose, letters):
     """Fired, did not fire, denied, unsure, earlier; the oldest is at the left; none is left out."""
     row = row_of("", WINDOWS, list(map(whose, WINDOWS)), fires=False)
     assert row.paths["lost"] == "M30 0v20"
@@ -339,7 +325,7 @@ LEAST = {
 """AA: words 4.5 to 1, shapes and focus 3 to 1, on whatever they stand on."""
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     """Return how light a colour is (WCAG 2.2, definition of relative luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (
@@ -348,18 +334,20 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     """Return the contrast of two colours (WCAG 2.2, definition of contrast ratio)."""
     low, high = sorted(map(luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast_is_enough(scheme: str) -> None:
+def test_contrast_is_enough(scheme):
     """Also where the reader wants it dark."""
     light, _, rest = STYLES.partition("@media (prefers-color-scheme: dark)")
     styles = light if scheme == "light" else rest.partition("\n}\n")[0]
     found = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", styles))
-    weak = [pair for pair, least in LEAST.items() if contrast(*(found[name] for name in pair)) < least]
+    weak = [
+        pair for pair, least in LEAST.items() if contrast(*(found[name] for name in pair)) < least
+    ]
     assert weak == []
     assert contrast("#777777", "#ffffff") < 4.5  # a grey that is known to be too light

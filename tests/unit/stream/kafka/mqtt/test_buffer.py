@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -19,34 +18,28 @@ from stream.logs.lines import Line
 from tests.support.said import Said
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from stream.kafka.mqtt.buffer import Record
-
 MIB = 1 << 20
-RECORDS: list[Record] = [(b"a", b"one"), (b"", b""), (b"\0b", b"\xff" * 9_000), (b"a", b"four")]
+RECORDS = [(b"a", b"one"), (b"", b""), (b"\0b", b"\xff" * 9_000), (b"a", b"four")]
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     """Where the buffer is."""
     return tmp_path / "buffer"
 
 
-def opened(path: Path, most: int = MIB, client: str = "", said: Said | None = None) -> Buffer:
+def opened(path, most=MIB, client="", said=None):
     """Open a buffer."""
     return Buffer(path, most, client, (said or Said()).log)
 
 
-async def found(path: Path) -> list[Record]:
+async def found(path):
     """Return what a new process finds."""
     with opened(path) as buffer:
         return await buffer.next(100) if buffer.waiting else []
 
 
-async def appending(buffer: Buffer, records: Sequence[Record]) -> asyncio.Task[None]:
+async def appending(buffer, records):
     """Append what does not fit, and return once that is known."""
     writer = asyncio.create_task(buffer.append(records))
     while not buffer.full:  # noqa: ASYNC110  # it sets no event
@@ -54,7 +47,7 @@ async def appending(buffer: Buffer, records: Sequence[Record]) -> asyncio.Task[N
     return writer
 
 
-async def test_what_was_not_delivered_is_found_again(path: Path) -> None:
+async def test_what_was_not_delivered_is_found_again(path):
     """In order, from where the last process stopped; and nothing once all of it was delivered."""
     with opened(path) as buffer:
         for records in (RECORDS[:2], [], RECORDS[2:]):
@@ -72,7 +65,7 @@ async def test_what_was_not_delivered_is_found_again(path: Path) -> None:
     assert await found(path) == RECORDS[:1]
 
 
-def test_what_was_appended_outlives_a_kill(path: Path) -> None:
+def test_what_was_appended_outlives_a_kill(path):
     """A process that is killed right after it leaves all of it; nobody else reads the file."""
     source = f"""
 import asyncio, os, pathlib, signal
@@ -86,7 +79,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_who_reads_waits_for_records_and_who_writes_for_room(path: Path) -> None:
+async def test_who_reads_waits_for_records_and_who_writes_for_room(path):
     """A full buffer takes nothing until it is empty, says so, and does not grow."""
     said, many = Said(), [(b"key", bytes(20_000))] * 10
     with opened(path, 300_000, said=said) as buffer:
@@ -106,10 +99,10 @@ async def test_who_reads_waits_for_records_and_who_writes_for_room(path: Path) -
 
 
 @contextmanager
-def failing(buffer: Buffer, *kinds: str, code: int = sqlite3.SQLITE_FULL) -> Iterator[None]:
+def failing(buffer, *kinds, code=sqlite3.SQLITE_FULL):
     """Let changes of some kinds fail half way for a while."""
 
-    def change(change: str, rows: Any) -> None:
+    def change(change, rows):
         file.executemany(change, rows)
         if change.startswith(kinds):
             error = sqlite3.OperationalError("it fails")
@@ -117,16 +110,14 @@ def failing(buffer: Buffer, *kinds: str, code: int = sqlite3.SQLITE_FULL) -> Ite
             raise error
 
     file = buffer._file
-    disk: Any = MagicMock(wraps=file, executemany=change)
+    disk = MagicMock(wraps=file, executemany=change)
     disk.__enter__.side_effect, disk.__exit__.side_effect = file.__enter__, file.__exit__
     buffer._file = disk
     yield
     buffer._file = file
 
 
-async def test_a_full_disk_is_waited_for_and_said_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_disk_is_waited_for_and_said_once(path, monkeypatch):
     """Who reads goes on meanwhile."""
     said = Said()
     monkeypatch.setattr(buffers, "_AGAIN_S", 0.01)
@@ -146,7 +137,7 @@ async def test_a_full_disk_is_waited_for_and_said_once(
 
 
 @pytest.mark.parametrize("size", [100, 20_000])
-async def test_what_was_delivered_goes_from_a_disk_without_room(path: Path, size: int) -> None:
+async def test_what_was_delivered_goes_from_a_disk_without_room(path, size):
     """To delete takes no more of the disk than was taken at the start."""
     journal = path.with_name("buffer-journal")
     with opened(path, 8 * MIB) as buffer:
@@ -162,9 +153,7 @@ async def test_what_was_delivered_goes_from_a_disk_without_room(path: Path, size
 
 
 @pytest.mark.parametrize("kind", ["UPDATE", "DELETE"])
-async def test_records_are_never_numbered_as_those_that_were_delivered(
-    path: Path, kind: str
-) -> None:
+async def test_records_are_never_numbered_as_those_that_were_delivered(path, kind):
     """Whichever change of a delivery a full disk takes: the next process skips nothing."""
     with opened(path) as buffer:
         await buffer.append(RECORDS)
@@ -176,7 +165,7 @@ async def test_records_are_never_numbered_as_those_that_were_delivered(
     assert await found(path) == RECORDS[:1]
 
 
-async def test_a_broken_disk_ends_it(path: Path) -> None:
+async def test_a_broken_disk_ends_it(path):
     """Nothing of what was not said to be on the disk is acknowledged."""
     with (
         opened(path) as buffer,
@@ -187,7 +176,7 @@ async def test_a_broken_disk_ends_it(path: Path) -> None:
     assert await found(path) == []
 
 
-async def test_one_process_has_it_at_a_time(path: Path) -> None:
+async def test_one_process_has_it_at_a_time(path):
     """Two would deliver each other's, and share a session."""
     for _ in range(2):
         with opened(path), pytest.raises(DependencyError, match="another process"):
@@ -195,7 +184,7 @@ async def test_one_process_has_it_at_a_time(path: Path) -> None:
     assert await found(path) == []
 
 
-def test_a_file_of_somebody_else_is_left_alone(path: Path) -> None:
+def test_a_file_of_somebody_else_is_left_alone(path):
     """Also a database, and a buffer of an earlier version."""
     sqlite3.connect(path).executescript("CREATE TABLE notes (line TEXT)").connection.close()
     for content in (path.read_bytes(), b"my notes, and more of them", b"TOCSINB2" + bytes(12)):
@@ -208,7 +197,7 @@ def test_a_file_of_somebody_else_is_left_alone(path: Path) -> None:
             opened(other)
 
 
-async def test_that_the_broker_had_the_session_is_kept(path: Path) -> None:
+async def test_that_the_broker_had_the_session_is_kept(path):
     """Of this name: who gives another begins anew, with the same records.
 
     Without a name it gets one that nobody guesses, with 128 bits, drawn once.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import AsyncMock, MagicMock
 
 import aiomqtt
@@ -20,12 +19,6 @@ from stream.logs.lines import Line
 from stream.model.mqtt import MqttSource, Route, Sensors
 from tests.support.measured import sample_value
 from tests.support.said import Said
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from stream.kafka.mqtt.buffer import Buffer
 
 PAYLOADS = {
     "s/bad": b"{",
@@ -45,15 +38,15 @@ class Scene:
 
     client, made, full = "c", False, False  # as a buffer has them
 
-    def __init__(self, folder: Path, topics: Sequence[str] = ()) -> None:
-        self.happened: list[object] = []
+    def __init__(self, folder, topics=()) -> None:
+        self.happened = []
         self.broken = False
         levels, names = levels_of("s/+who")
         fields = {"who": template_of("{topic.who}", ["who"]), "n": template_of("{payload}", [])}
         route = Route("s/+who", levels, names, fields)
         source = MqttSource(Sensors(("h", 1), "c"), "t", "who", (route,), folder / "b", 1_000)
         self.said = Said()
-        log, buffer = self.said.log, cast("Buffer", self)
+        log, buffer = self.said.log, self
         self.metrics = MqttMetrics(source.routes, buffer)
         mqtt = Connectivity("mqtt", log)
         self.intake = Intake(source, buffer, mqtt, metrics=self.metrics, log=log)
@@ -62,19 +55,19 @@ class Scene:
             for mid, topic in enumerate(topics, 1)
         ]
 
-    async def append(self, records: Sequence[tuple[bytes, bytes]]) -> None:
+    async def append(self, records):
         """Note the keys of what is buffered."""
         if self.broken:
             raise DependencyError("no room on the disk")
         self.happened.append([key for key, _ in records])
 
-    async def take(self) -> list[object]:
+    async def take(self):
         """Take all messages; return what was buffered and acknowledged, in which order."""
         messages = MagicMock()
         messages.__len__.side_effect = lambda: len(self.left)
         messages.__anext__ = AsyncMock(side_effect=lambda: self.left.pop(0))
         inner = SimpleNamespace(ack=lambda *given: self.happened.append(given))
-        client: Any = SimpleNamespace(messages=messages, _client=inner)
+        client = SimpleNamespace(messages=messages, _client=inner)
         while self.left:
             await self.intake._take(client)
         return self.happened
@@ -97,9 +90,7 @@ class Scene:
         ),
     ],
 )
-async def test_messages_are_acknowledged_after_the_disk_has_them(
-    tmp_path: Path, topics: list[str], happened: list[object], said: list[Line]
-) -> None:
+async def test_messages_are_acknowledged_after_the_disk_has_them(tmp_path, topics, happened, said):
     """In the order of their coming, also those that are no event."""
     scene = Scene(tmp_path, topics)
     assert await scene.take() == happened
@@ -107,7 +98,7 @@ async def test_messages_are_acknowledged_after_the_disk_has_them(
     assert all(line["filter"] == "s/+who" for line in scene.said.lines)
 
 
-async def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path: Path) -> None:
+async def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path):
     """The process ends instead."""
     scene = Scene(tmp_path, ["s/a", "s/b"])
     scene.broken = True
@@ -117,19 +108,17 @@ async def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("code", "said"), [(0x8E, [Line.TAKEN_OVER]), (0x80, [])])
-async def test_a_session_that_another_client_took_is_said(
-    tmp_path: Path, code: int, said: list[Line]
-) -> None:
+async def test_a_session_that_another_client_took_is_said(tmp_path, code, said):
     """Where the broker says so; a connection that broke is something else."""
     scene = Scene(tmp_path)
-    told: Any = scene.intake._client()._client.on_disconnect
+    told = scene.intake._client()._client.on_disconnect
     told(None, None, None, code)
     assert scene.said.events == said
     name = "tocsin_mqtt_session_lost_timestamp_seconds"
     assert bool(sample_value(scene.metrics.registry, name)) == bool(said)
 
 
-def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mqtt_without_its_client_names_the_extra(monkeypatch):
     """The client comes with an extra; without it one is told which."""
     monkeypatch.delitem(sys.modules, "stream.kafka.mqtt.intake")
     monkeypatch.setitem(sys.modules, "aiomqtt", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
@@ -15,43 +14,38 @@ from stream.logs.lines import Line
 from stream.model.alarms import KafkaSettings
 from tests.support.said import Said
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
 VALUES = [b"0", b"1", b"2"]
 
 
 class Producers:
     """Makes producers: the first finds no broker, the second loses the middle of three records."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer) -> None:
         self.stopped = 0
-        self.sent: list[list[bytes]] = []
+        self.sent = []
         self._buffer = buffer
 
-    def __call__(self, **settings: Any) -> Producers:
+    def __call__(self, **settings) -> Producers:
         """Return the next one."""
         assert settings["acks"] == "all"
         assert settings["enable_idempotence"]
         self.sent.append([])
         return self
 
-    async def start(self) -> None:
+    async def start(self):
         """Look for a broker."""
         if len(self.sent) == 1:
             raise KafkaConnectionError
 
-    async def stop(self) -> None:
+    async def stop(self):
         """Note it."""
         self.stopped += 1
 
-    async def send(self, topic: str, value: bytes, *, key: bytes) -> asyncio.Future[None]:
+    async def send(self, topic, value, *, key):
         """Take a record, and say later what became of it."""
         assert (topic, key, self._buffer.waiting) == ("motion", b"unit", True)
         self.sent[-1].append(value)
-        outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        outcome = asyncio.get_running_loop().create_future()
         if len(self.sent) == 2 and value == b"1":
             outcome.set_exception(KafkaTimeoutError())
         else:
@@ -59,9 +53,7 @@ class Producers:
         return outcome
 
 
-async def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(tmp_path, monkeypatch):
     """A broker that is away, or loses one record, is given all of them again."""
     monkeypatch.setattr(outlets, "_PAUSE_S", 0.0)
     said, kafka = Said(), KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-from typing import TYPE_CHECKING, cast
 from unittest.mock import AsyncMock
 
 import pytest
@@ -21,22 +20,15 @@ from stream.windows.instants import from_iso_utc, iso_utc
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.said import Said
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
-    from stream.decisions.lifecycle import Notice
-    from stream.kafka.notify.messages import Target
-
-
-def notice(number: int) -> Notice:
+def notice(number):
     """Return a notice of a window."""
     alarm = alarm_of(number, {"room": "hall"})
     _, (found,) = step(State(), decision_of(number, alarms=[alarm]), [alarm], EVERY_WINDOW)
     return found
 
 
-def message(number: int) -> Message:
+def message(number):
     """Return the message of a window."""
     return Message(notice(number), 0, HOUR_MS)
 
@@ -57,36 +49,34 @@ class Scene:
 
     name, resend_s, together = "door", 0.01, False
 
-    def __init__(
-        self, folder: Path, answers: Sequence[Exception | None], give_up_s: float = 60
-    ) -> None:
+    def __init__(self, folder, answers, give_up_s=60) -> None:
         self.answers, self.taken = list(answers), list[int]()
         self.said, self.file = Said(), folder / "letters"
         self.refresh, self.close = AsyncMock(), AsyncMock()
-        target, letters = cast("Target", self), DeadLetters(self.file)
+        target, letters = self, DeadLetters(self.file)
         self.sender = Sender(target, letters, give_up_s, self.said.log, first_pause_s=0.001)
         for number in range(1, WINDOWS + 1):
             self.sender.put(number, [message(number)] if number != 2 else [])
 
-    def wants(self, _: Notice) -> bool:
+    def wants(self, _):
         """Take all."""
         return True
 
-    async def send(self, messages: Sequence[Message]) -> None:
+    async def send(self, messages):
         """Answer as told."""
         answer = self.answers.pop(0) if self.answers else None
         if answer is not None:
             raise answer
         self.taken += [one.notice.sequence for one in messages]
 
-    async def until(self, ready: Callable[[], bool]) -> None:
+    async def until(self, ready):
         """Bring them until something has happened."""
         task = asyncio.create_task(self.sender.run())
         while not ready():  # noqa: ASYNC110  # what is waited for sets no event
             await asyncio.sleep(0.001)
         task.cancel()
 
-    def letters(self) -> list[tuple[str, str, str]]:
+    def letters(self):
         """Return the dead letters: whose each is, which notice, and why it is there."""
         if not self.file.exists():
             return []
@@ -110,14 +100,15 @@ A, B, U = Line.UNREACHABLE, Line.BACK, Line.UNDELIVERED
     ],
 )
 async def test_every_window_arrives_in_order_or_is_kept(
-    tmp_path: Path,
-    answers: list[Exception | None],
-    give_up_s: float,
-    taken: list[int],
-    buried: list[int],
-    why: str,
-    said: list[Line],
-) -> None:
+    tmp_path,
+    *,
+    answers,
+    give_up_s,
+    taken,
+    buried,
+    why,
+    said,
+):
     """With what an operator should see of it."""
     scene = Scene(tmp_path, answers, give_up_s)
     await scene.until(lambda: scene.sender.delivered == WINDOWS and scene.refresh.await_count > 1)
@@ -125,14 +116,14 @@ async def test_every_window_arrives_in_order_or_is_kept(
     assert scene.letters() == [("door", notice(number).notice_id, why) for number in buried]
 
 
-async def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path: Path) -> None:
+async def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path):
     """While the target is away, the place of the first window it did not take stays."""
     scene = Scene(tmp_path, [None, *[AwayError()] * 1_000])
     await scene.until(lambda: len(scene.answers) < 997)
     assert (scene.sender.delivered, scene.taken) == (2, [1])
 
 
-async def test_a_disk_that_takes_no_letter_ends_it(tmp_path: Path) -> None:
+async def test_a_disk_that_takes_no_letter_ends_it(tmp_path):
     """What would be lost is not committed: the process says so and ends."""
     letters = DeadLetters(tmp_path / "no" / "folder")
     with pytest.raises(DependencyError, match="cannot be written"):
@@ -149,7 +140,7 @@ async def test_a_disk_that_takes_no_letter_ends_it(tmp_path: Path) -> None:
         (24 * HOUR_MS, 24 * HOUR_MS, 26 * HOUR_MS),  # nor more than two hours
     ],
 )
-def test_an_alert_neither_lapses_nor_lingers(length_ms: int, next_ms: int, stands_ms: int) -> None:
+def test_an_alert_neither_lapses_nor_lingers(length_ms, next_ms, stands_ms):
     """It stands until the next window must have been heard of."""
     one = notice(5)
     start = from_iso_utc(one.window_start)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
@@ -21,10 +20,10 @@ class Logs:
         seed: of what is drawn.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed) -> None:
         draw = random.Random(seed)
-        self.topics: dict[str, list[Any]] = {DECISIONS: [], ALARMS: []}
-        self.windows: list[tuple[int, set[str]]] = []
+        self.topics = {DECISIONS: [], ALARMS: []}
+        self.windows = []
         for number in range(6):
             rooms = draw.sample(ROOMS, draw.randrange(4))
             alarms = [alarm_of(number, {"room": room}) for room in rooms]
@@ -35,7 +34,7 @@ class Logs:
                 self.topics[DECISIONS].append(decision)
                 self.topics[ALARMS] += part
 
-    def read(self, seed: int) -> list[Window]:
+    def read(self, seed):
         """Read both in a drawn order; return what comes out, after every record."""
         pairing, found = Pairing(), []
         order = [topic for topic, records in self.topics.items() for _ in records]
@@ -51,7 +50,7 @@ class Logs:
         return found
 
 
-def taken_for_delivered(seed: int) -> list[int]:
+def taken_for_delivered(seed):
     """Return windows that, read again after an earlier one, lie before its safe place.
 
     In each order every window comes out once, with all its alarms.
@@ -72,7 +71,7 @@ def taken_for_delivered(seed: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_nothing_after_what_is_safe_is_taken_for_delivered(seed: int) -> None:
+def test_nothing_after_what_is_safe_is_taken_for_delivered(seed):
     """Killed after any window, a process finds all later ones beyond what it committed.
 
     In order, whatever was written twice, and however the topics are read.
@@ -80,13 +79,13 @@ def test_nothing_after_what_is_safe_is_taken_for_delivered(seed: int) -> None:
     assert not taken_for_delivered(seed)
 
 
-def test_committing_how_far_one_has_read_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_committing_how_far_one_has_read_is_caught(monkeypatch):
     """A decision that waits for its alarms lies before what was read."""
     monkeypatch.setattr(Pairing, "_safe", lambda self: dict(self._next))
     assert any(taken_for_delivered(seed) for seed in range(40))
 
 
-def test_lost_alarms_do_not_hold_a_query_for_ever() -> None:
+def test_lost_alarms_do_not_hold_a_query_for_ever():
     """A decision without its alarms waits, until it is known that they will not come."""
     pairing = Pairing()
     alarm = alarm_of(0, {"room": "hall"})
@@ -101,7 +100,7 @@ def test_lost_alarms_do_not_hold_a_query_for_ever() -> None:
     assert not list(pairing.windows())
 
 
-def test_queries_do_not_wait_for_each_other() -> None:
+def test_queries_do_not_wait_for_each_other():
     """What is missing of one holds its own place, and nobody's answer."""
     pairing = Pairing()
     late = alarm_of(0, {"room": "hall"}, alarm="late")
