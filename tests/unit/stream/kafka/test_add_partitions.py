@@ -94,12 +94,7 @@ class Scene:
         """Let time pass."""
         self.now_ms += max(int(seconds * 1000), 1)
 
-    def grow(
-        self,
-        feed="badges",
-        partitions=5,
-        agree=lambda _: None,
-    ):
+    def grow(self, feed="badges", partitions=5, agree=lambda _: None):
         """Run the command; where anything grew, it was announced and is over."""
         return growth.add_partitions(
             *(self.alarms, self.ledger, feed, partitions),

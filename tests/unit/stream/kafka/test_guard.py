@@ -92,11 +92,7 @@ def start(tmp_path, monkeypatch):
     path.write_text(CONFIG, encoding="utf-8")
     alarms = load(path, environ={})
 
-    def run(
-        cursors,
-        decided,
-        more=lambda _: [],
-    ):
+    def run(cursors, decided, more=lambda _: []):
         compared = []
         decided_ms = None if decided is None else decided * HOUR_MS
         monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)

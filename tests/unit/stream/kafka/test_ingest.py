@@ -130,13 +130,12 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
             else:  # the assignment is live before its callback
                 loop.call_later(0.01, reading.on_partitions_assigned, [PARTITION])
 
-    class Answers(dict[TopicPartition, Bounds]):
-        def get(self, *_):
-            if not while_reading:
-                rebalance()
-            return Bounds(1, 0, 0)
+    def bounds(_partition):
+        if not while_reading:
+            rebalance()
+        return Bounds(1, 0, 0)
 
-    reader.read, reading._bounds = rebalance, Answers()
+    reader.read, reading._bounds = rebalance, SimpleNamespace(get=bounds)
     if while_reading:
         consumer.fetches = [[RECORD]]
     await _until(reading._loop(consumer, None), reader.completed)
@@ -144,9 +143,7 @@ async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
     assert told_before == [False]  # nobody knows its share before the first assignment
 
 
-async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
-    monkeypatch,
-):
+async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(monkeypatch):
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
     for name, value in (("_AGAIN_S", 0.05), ("_POLL_MS", 1), ("_LOOK_S", 0.0)):
         monkeypatch.setattr(ingest, name, value)

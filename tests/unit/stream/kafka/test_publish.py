@@ -152,13 +152,16 @@ def test_no_window_leaves_before_its_panes(tmp_path):
         next(going)  # the others are stored by now, and none has left
         runtime = SimpleNamespace(alarms=alarms, ledger=ledger)
         publisher = Publisher(runtime, None, None)
-        pane = ledger.unpublished(panes, 1 << 62)
-        first, second, *_ = ledger.unpublished("one", 1 << 62)
-        assert not asyncio.run(publisher._panes_wait(pane[0]))
-        assert asyncio.run(publisher._panes_wait(first))
-        ledger.mark_published(pane[0].key)
-        assert asyncio.run(publisher._panes_wait(first))
-        ledger.mark_published(pane[1].key)
-        assert not asyncio.run(publisher._panes_wait(first))
-        assert asyncio.run(publisher._panes_wait(second))
+        pane, *others = ledger.unpublished(panes, 1 << 62)
+        windows = ledger.unpublished("one", 1 << 62)
+
+        def waiting():
+            """Return which of a pane and the first two windows wait."""
+            return [asyncio.run(publisher._panes_wait(one)) for one in (pane, *windows[:2])]
+
+        assert waiting() == [False, True, True]
+        ledger.mark_published(pane.key)
+        assert waiting() == [False, True, True]
+        ledger.mark_published(others[0].key)
+        assert waiting() == [False, False, True]
         going.close()

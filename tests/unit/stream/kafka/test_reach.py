@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from socketserver import BaseRequestHandler, TCPServer
 
 import pytest
+from aiokafka.protocol.admin import SaslHandShakeRequest_v1
 
 from accountant.errors import DependencyError
 from stream.kafka import reach
@@ -29,14 +30,13 @@ def _broker(code, *mechanisms, correlation=None):
 
     def serve(wire):
         (size,) = struct.unpack(">i", wire.recv(4, socket.MSG_WAITALL))
-        if not 0 < size < 1_000:
-            return
-        body = wire.recv(size, socket.MSG_WAITALL)
-        key, version, asked = struct.unpack(">hhi", body[:8])
-        assert (key, version) == (17, 1)
-        answer = struct.pack(">ihi", correlation or asked, code, len(mechanisms))
-        answer += b"".join(struct.pack(">h", len(one)) + one.encode() for one in mechanisms)
-        wire.sendall(struct.pack(">i", len(answer)) + answer)
+        if 0 < size < 1_000:
+            head = wire.recv(size, socket.MSG_WAITALL)[:8]
+            key, version, asked = struct.unpack(">hhi", head)
+            assert (key, version) == (17, 1)
+            answer = struct.pack(">i", correlation or asked)
+            answer += SaslHandShakeRequest_v1.RESPONSE_TYPE(code, mechanisms).encode()
+            wire.sendall(struct.pack(">i", len(answer)) + answer)
 
     return serve
 

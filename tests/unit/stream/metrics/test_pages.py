@@ -117,9 +117,7 @@ def test_the_ports_are_free_again_afterwards():
         pass
 
 
-def test_of_a_name_for_several_workers_one_address_is_this_ones(
-    monkeypatch,
-):
+def test_of_a_name_for_several_workers_one_address_is_this_ones(monkeypatch):
     """Each of them takes its own; a name for others alone cannot be listened on."""
     found = [
         (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0))
@@ -156,9 +154,7 @@ def _ended(one):
         return True
 
 
-def test_many_silent_connections_cost_no_thread_and_no_probe(
-    monkeypatch,
-):
+def test_many_silent_connections_cost_no_thread_and_no_probe(monkeypatch):
     """The oldest of them make room, as many stay as are allowed, and every probe is answered."""
     monkeypatch.setattr(pages, "_MOST", 20)
     with _public() as at:

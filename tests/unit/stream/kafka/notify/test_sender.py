@@ -11,28 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from accountant.errors import DependencyError
-from stream.decisions.lifecycle import State, step
-from stream.kafka.notify.messages import AwayError, DeadLetters, Message, RefusedError, ends_ms
+from stream.kafka.notify.messages import AwayError, DeadLetters, RefusedError, ends_ms
 from stream.kafka.notify.sender import Sender
 from stream.logs.lines import Line
-from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import from_iso_utc, iso_utc
-from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.notices import messages
+from tests.support.published import HOUR_MS
 from tests.support.said import Said
 
-
-def notice(number):
-    """Return a notice of a window."""
-    alarm = alarm_of(number, {"room": "hall"})
-    _, (found,) = step(State(), decision_of(number, alarms=[alarm]), [alarm], EVERY_WINDOW)
-    return found
-
-
-def message(number):
-    """Return the message of a window."""
-    return Message(notice(number), 0, HOUR_MS)
-
-
+MESSAGES = {one.notice.sequence: one for one in messages({"room": "hall"})}
 WINDOWS = 3
 
 
@@ -56,18 +43,18 @@ class Scene:
         target, letters = self, DeadLetters(self.file)
         self.sender = Sender(target, letters, give_up_s, self.said.log, first_pause_s=0.001)
         for number in range(1, WINDOWS + 1):
-            self.sender.put(number, [message(number)] if number != 2 else [])
+            self.sender.put(number, [MESSAGES[number]] if number != 2 else [])
 
     def wants(self, _):
         """Take all."""
         return True
 
-    async def send(self, messages):
+    async def send(self, sent):
         """Answer as told."""
         answer = self.answers.pop(0) if self.answers else None
         if answer is not None:
             raise answer
-        self.taken += [one.notice.sequence for one in messages]
+        self.taken += [one.notice.sequence for one in sent]
 
     async def until(self, ready):
         """Bring them until something has happened."""
@@ -113,7 +100,9 @@ async def test_every_window_arrives_in_order_or_is_kept(
     scene = Scene(tmp_path, answers, give_up_s)
     await scene.until(lambda: scene.sender.delivered == WINDOWS and scene.refresh.await_count > 1)
     assert (scene.taken, scene.said.events) == (taken, said)
-    assert scene.letters() == [("door", notice(number).notice_id, why) for number in buried]
+    assert scene.letters() == [
+        ("door", MESSAGES[number].notice.notice_id, why) for number in buried
+    ]
 
 
 async def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path):
@@ -127,7 +116,7 @@ async def test_a_disk_that_takes_no_letter_ends_it(tmp_path):
     """What would be lost is not committed: the process says so and ends."""
     letters = DeadLetters(tmp_path / "no" / "folder")
     with pytest.raises(DependencyError, match="cannot be written"):
-        await letters.keep("door", message(1), "answer 400")
+        await letters.keep("door", MESSAGES[1], "answer 400")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +131,7 @@ async def test_a_disk_that_takes_no_letter_ends_it(tmp_path):
 )
 def test_an_alert_neither_lapses_nor_lingers(length_ms, next_ms, stands_ms):
     """It stands until the next window must have been heard of."""
-    one = notice(5)
+    one = MESSAGES[0].notice
     start = from_iso_utc(one.window_start)
     changed = replace(
         one, window_end=iso_utc(start + length_ms), next_start=iso_utc(start + next_ms)

@@ -142,9 +142,7 @@ async def test_an_answer_says_whether_to_try_again(inbox, status, raised):
     assert json.loads(content)["status"] == "firing"
 
 
-async def test_who_takes_a_connection_and_never_answers_is_away(
-    monkeypatch,
-):
+async def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch):
     """After its limit, and tried again: the second time it is asked anew."""
     monkeypatch.setattr(posting, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
     left = asyncio.Semaphore(0)
