@@ -128,9 +128,7 @@ class Readings(Loop):
         """Wait until every reading was acknowledged."""
         super().__exit__()
         self.check()
-        wait_until(
-            "every reading is acknowledged", lambda: self._acknowledged == len(self.sent_s)
-        )
+        wait_until("every reading is acknowledged", lambda: self._acknowledged == len(self.sent_s))
         self._client.disconnect()
         self._client.loop_stop()
 

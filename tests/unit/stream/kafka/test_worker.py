@@ -20,7 +20,7 @@ from stream.kafka import worker
 from stream.kafka.connectivity import Dependencies
 from stream.logs.lines import Line
 from tests.support.commands import HOUR_MS, configuration
-from tests.support.measured import fresh_metrics, sample_value
+from tests.support.measured import fresh_metrics
 from tests.support.said import Said
 
 
@@ -175,7 +175,7 @@ def test_the_last_line_says_why_and_quotes_nothing(monkeypatch, error, kind, sai
     assert {"event": Line.FATAL, **said}.items() <= line.items()
     assert "p17" not in tasks.said.text
     assert (noted.mock_calls, exits.mock_calls) == ([call("ledger", kind)], [call(7)])
-    assert sample_value(metrics.custodian, "tocsin_stopping_timestamp_seconds") > 0
+    assert metrics.custodian.get_sample_value("tocsin_stopping_timestamp_seconds") > 0
 
 
 NO_THREADS = """

@@ -17,7 +17,6 @@ from stream.kafka.mqtt.intake import Intake
 from stream.kafka.mqtt.page import MqttMetrics
 from stream.logs.lines import Line
 from stream.model.mqtt import MqttSource, Route, Sensors
-from tests.support.measured import sample_value
 from tests.support.said import Said
 
 PAYLOADS = {
@@ -45,11 +44,10 @@ class Scene:
         fields = {"who": template_of("{topic.who}", ["who"]), "n": template_of("{payload}", [])}
         route = Route("s/+who", levels, names, fields)
         source = MqttSource(Sensors(("h", 1), "c"), "t", "who", (route,), folder / "b", 1_000)
-        self.said = Said()
-        log, buffer = self.said.log, self
-        self.metrics = MqttMetrics(source.routes, buffer)
+        self.said, self.metrics = Said(), MqttMetrics(source.routes, self)
+        log = self.said.log
         mqtt = Connectivity("mqtt", log)
-        self.intake = Intake(source, buffer, mqtt, metrics=self.metrics, log=log)
+        self.intake = Intake(source, self, mqtt, metrics=self.metrics, log=log)
         self.left = [
             aiomqtt.Message(topic, PAYLOADS.get(topic, b"1"), 1, False, mid, None)
             for mid, topic in enumerate(topics, 1)
@@ -114,8 +112,8 @@ async def test_a_session_that_another_client_took_is_said(tmp_path, code, said):
     told = scene.intake._client()._client.on_disconnect
     told(None, None, None, code)
     assert scene.said.events == said
-    name = "tocsin_mqtt_session_lost_timestamp_seconds"
-    assert bool(sample_value(scene.metrics.registry, name)) == bool(said)
+    lost = scene.metrics.registry.get_sample_value("tocsin_mqtt_session_lost_timestamp_seconds")
+    assert bool(lost) == bool(said)
 
 
 def test_mqtt_without_its_client_names_the_extra(monkeypatch):

@@ -40,8 +40,8 @@ class Scene:
         self.answers, self.taken = list(answers), list[int]()
         self.said, self.file = Said(), folder / "letters"
         self.refresh, self.close = AsyncMock(), AsyncMock()
-        target, letters = self, DeadLetters(self.file)
-        self.sender = Sender(target, letters, give_up_s, self.said.log, first_pause_s=0.001)
+        letters, log = DeadLetters(self.file), self.said.log
+        self.sender = Sender(self, letters, give_up_s, log, first_pause_s=0.001)
         for number in range(1, WINDOWS + 1):
             self.sender.put(number, [MESSAGES[number]] if number != 2 else [])
 

@@ -39,9 +39,9 @@ class Logs:
         pairing, found = Pairing(), []
         order = [topic for topic, records in self.topics.items() for _ in records]
         random.Random(seed).shuffle(order)
-        for at, topic in enumerate(order):
-            offset = order[:at].count(topic)
-            record = self.topics[topic][offset]
+        left = {topic: enumerate(records) for topic, records in self.topics.items()}
+        for topic in order:
+            offset, record = next(left[topic])
             if topic == DECISIONS:
                 pairing.decision(topic, offset, Window(record, offset))
             else:
