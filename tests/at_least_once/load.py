@@ -7,23 +7,23 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
-from stream.decisions.records import encode
 from stream.windows.instants import iso_utc
 from tests.soak.loops import Loop
-from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.published import HOUR_MS
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Readings", "Window", "Windows", "owed", "rings"]
+    from tests.support.boarded import Topics
 
-_LONGEST: Final = 4  # windows that a room rings in a row
+__all__ = ["Readings", "Window", "Windows", "owed"]
+
+_LONGEST: Final = 4  # windows that a room fires in a row
 _DENIED: Final = 7  # one window in so many
 
 
@@ -32,7 +32,7 @@ class Window:
     """One window as it was published.
 
     Args:
-        rooms: that rang.
+        rooms: that fired.
         denied: whether it was denied instead.
         left_s: when Kafka had all of it, in seconds since the epoch.
     """
@@ -42,8 +42,8 @@ class Window:
     left_s: float
 
 
-def rings(number: int) -> tuple[str, ...]:
-    """Return the rooms that ring in a window: a new one in each, which rings up to four times."""
+def _firing(number: int) -> tuple[str, ...]:
+    """Return the rooms that fire in a window: a new one in each, which fires up to four times."""
     newest_first = range(number, max(number - _LONGEST, -1), -1)
     return tuple(f"room-{room}" for room in newest_first if number - room <= room % _LONGEST)
 
@@ -55,63 +55,54 @@ def owed(windows: Sequence[Window]) -> dict[str, float]:
     says that and nothing else. This is computed beside the lifecycle of the product, not by it.
     """
     found: dict[str, float] = {}
-    firing: set[str] = set()
+    before: set[str] = set()
     for number, window in enumerate(windows):
         if window.denied:
             found[f"denied {iso_utc(number * HOUR_MS)}"] = window.left_s
             continue
-        ringing = set(window.rooms)
-        found |= {f"firing {room}": window.left_s for room in ringing - firing}
-        found |= {f"resolved {room}": window.left_s for room in firing - ringing}
-        firing = ringing
+        now = set(window.rooms)
+        said = {f"firing {room}" for room in now - before}
+        said |= {f"resolved {room}" for room in before - now}
+        found |= dict.fromkeys(said, window.left_s)
+        before = now
     return found
 
 
 class Windows(Loop):
     """Publishes a window again and again, as a worker does, until the context is left.
 
-    Leaving publishes one more in which nothing rings.
+    Leaving publishes one more in which nothing fires.
 
     Args:
-        bootstrap: the broker, which may be away.
-        topics: of decisions and of alarms.
+        topics: of a broker, which may be away.
         every_s: pause between two windows.
     """
 
-    def __init__(self, bootstrap: str, topics: tuple[str, str], *, every_s: float) -> None:
+    def __init__(self, topics: Topics, *, every_s: float) -> None:
         super().__init__("windows", self._next, every_s=every_s)
         self.published: list[Window] = []
-        self._decisions, self._alarms = topics
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+        self._topics = topics
 
     def __exit__(self, *_: object) -> None:
-        """End with silence."""
+        """End without an alarm."""
         super().__exit__()
         self.check()
         self._publish((), denied=False)
-        self._producer.close()
 
     def _next(self) -> None:
         number = len(self.published)
         denied = number % _DENIED == _DENIED - 2
-        self._publish(() if denied else rings(number), denied=denied)
+        self._publish(() if denied else _firing(number), denied=denied)
 
     def _publish(self, rooms: tuple[str, ...], *, denied: bool) -> None:
-        number = len(self.published)
-        alarms = [alarm_of(number, {"room": room}) for room in rooms]
-        self._send(self._decisions, encode(decision_of(number, denied=denied, alarms=alarms)))
-        for alarm in alarms:
-            self._send(self._alarms, encode(alarm))
-        self.published.append(Window(rooms, denied, time.time()))
-
-    def _send(self, topic: str, value: bytes) -> None:
-        """Send a record until Kafka has it: some are sent twice, as a worker may do."""
+        """Send a window until Kafka has it: some are sent twice, as a worker may do."""
         while True:
             try:
-                self._producer.send(topic, key=b"crowd", value=value).get()
+                self._topics.publish(len(self.published), rooms, denied=denied)
             except KafkaError:
                 time.sleep(0.2)
             else:
+                self.published.append(Window(rooms, denied, time.time()))
                 return
 
 
@@ -137,12 +128,9 @@ class Readings(Loop):
         """Wait until every reading was acknowledged."""
         super().__exit__()
         self.check()
-        wait_until("every reading is acknowledged", self._all_acknowledged)
+        wait_until("every reading is acknowledged", lambda: self._acknowledged == len(self.sent_s))
         self._client.disconnect()
         self._client.loop_stop()
-
-    def _all_acknowledged(self) -> bool:
-        return self._acknowledged == len(self.sent_s)
 
     def _acknowledge(self, *_: object) -> None:
         self._acknowledged += 1

@@ -10,19 +10,19 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import signal
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
+from tests.support.boarded import Topics
 from tests.support.buffers import has_session
-from tests.support.kafka import start_again
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -32,80 +32,41 @@ if TYPE_CHECKING:
 
     from tests.support.kafka import Broker
 
-__all__ = ["Ear", "Gate", "Parties", "Topics"]
+__all__ = ["Desk", "Ear", "Parties"]
 
 _PARTITIONS: Final = 2
-_CONFIG: Final = """\
-kafka:
-  bootstrap: "{bootstrap}"
-  alarms_topic: {alarms}
-  decisions_topic: {decisions}
-log: {{format: json}}
-notify:
-  group: {group}
-  alertmanagers: {{main: {{url: "{gate}", resend_interval: 1s}}}}
-  webhooks: {{desk: {{url: "{desk}/desk", secret: "a secret of many bytes"}}}}
-  mqtt: {{home: {{broker: "{home}"}}}}
-alarms:
-  crowd: {{lifecycle: {{annotations: {{status: "{{status}}"}}}}}}
-"""
-_MQTT: Final = """\
-kafka: {{bootstrap: "{bootstrap}"}}
-log: {{format: json}}
-mqtt:
-  broker: "{field}"
-  topic: {readings}
-  unit: sensor
-  topics:
-    readings/+sensor/motion:
-      {{sensor: "{{topic.sensor}}", event: "{{id}}", number: "{{payload.number}}", ts: "{{now}}"}}
-"""
 
 
 class Desk(Inbox):
-    """A web server that knows when each letter came, and may answer that it is busy."""
+    """A web server that knows what it took and when, and may answer that it is busy.
 
-    def __init__(self) -> None:
+    Args:
+        port: of a server behind it, which is asked what to answer; 0 for none.
+    """
+
+    def __init__(self, port: int = 0) -> None:
         super().__init__()
         self.taken: list[tuple[str, float, Any]] = []
+        self._port = port
 
     def answer(self, path: str, content: bytes) -> int:
-        """Take a letter."""
-        status = super().answer(path, content)
+        """Take a letter, or pass it on."""
+        status = self._passed_on(path, content) if self._port else super().answer(path, content)
         if status == 200:
             self.taken.append((path, time.time(), json.loads(content)))
         return status
 
-
-class Gate(Inbox):
-    """Stands before Alertmanager and writes down which alerts it took.
-
-    Args:
-        port: of Alertmanager.
-    """
-
-    def __init__(self, port: int) -> None:
-        super().__init__()
-        self.taken: list[tuple[float, Any]] = []
-        self._port = port
-
-    def answer(self, path: str, content: bytes) -> int:
-        """Pass a request on; 502 where nobody answers."""
-        there = http.client.HTTPConnection(HOST, self._port, timeout=PATIENCE_S)
-        try:
-            there.request("POST", path, content, {"Content-Type": "application/json"})
-            status = there.getresponse().status
-        except (OSError, http.client.HTTPException):
-            return 502
-        finally:
-            there.close()
-        if status == 200:
-            self.taken += [(time.time(), alert) for alert in json.loads(content)]
-        return status
+    def _passed_on(self, path: str, content: bytes) -> int:
+        with closing(HTTPConnection(HOST, self._port, timeout=PATIENCE_S)) as there:
+            try:
+                there.request("POST", path, content, {"Content-Type": "application/json"})
+                return there.getresponse().status
+            except (OSError, HTTPException):
+                return 502
 
 
 class Ear:
-    """Somebody who listens on MQTT for what rings, and comes back when the broker does.
+    """Somebody who listens on MQTT for what fires, and comes back when the broker does.
 
     Args:
         port: of the broker, which may not be there yet.
@@ -132,35 +93,6 @@ class Ear:
         self.heard.append((room, time.time()))
 
 
-class Topics:
-    """The names of the topics of one drill."""
-
-    def __init__(self, broker: Broker) -> None:
-        name = f"drill-{time.time_ns()}"
-        self.group = f"{name}.notify"
-        self.alarms, self.decisions = f"{name}.alarms", f"{name}.decisions"
-        self.readings = f"{name}.readings"
-        for topic in (self.alarms, self.decisions):
-            broker.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
-        broker.create_topic(self.readings, _PARTITIONS)
-        self._bootstrap = broker.bootstrap
-
-    def all_readings(self) -> list[tuple[int, str, float]]:
-        """Return number, id and time of every reading in the log, copies as well."""
-        places = [TopicPartition(self.readings, number) for number in range(_PARTITIONS)]
-        with closing(KafkaConsumer(bootstrap_servers=self._bootstrap)) as consumer:
-            consumer.assign(places)
-            consumer.seek_to_beginning()
-            ends = consumer.end_offsets(places)
-            found = []
-            while any(consumer.position(place) < ends[place] for place in places):
-                for records in consumer.poll(500).values():
-                    for record in records:
-                        event = json.loads(record.value)
-                        found.append((event["number"], event["event"], record.timestamp / 1000))
-            return found
-
-
 class Parties:
     """All of them; a context manager.
 
@@ -170,53 +102,71 @@ class Parties:
     """
 
     def __init__(self, broker: Broker, folder: Path) -> None:
-        self.topics = Topics(broker)
+        name = f"drill-{time.time_ns()}"
+        self.topics = Topics(broker, name)
+        self.readings = f"{name}.readings"
+        broker.create_topic(self.readings, _PARTITIONS)
         self.desk = Desk()
         self.home = Mosquitto(folder / "home")
         self.field = Mosquitto(folder / "field", keeps=True)
         self.alertmanager = AlertmanagerServer(
             folder / "alertmanager", inbox=f"{self.desk.url}/duty"
         )
-        self.gate = Gate(self.alertmanager.port)
+        self.gate = Desk(self.alertmanager.port)
         self.ear = Ear(self.home.port)
         self.commands: dict[str, Command] = {}
         self.dead_letters = folder / "notify.dead-letters.jsonl"
-        self._broker, self._folder = broker, folder
-        addresses = {
-            "bootstrap": broker.bootstrap,
-            "gate": self.gate.url,
-            "desk": self.desk.url,
-            "home": f"{HOST}:{self.home.port}",
-            "field": f"{HOST}:{self.field.port}",
-            **vars(self.topics),
-        }
-        for name, config in (("notify", _CONFIG), ("mqtt", _MQTT)):
-            (folder / f"{name}.yaml").write_text(config.format(**addresses), encoding="utf-8")
+        self._bootstrap, self._folder = broker.bootstrap, folder
+        notify, mqtt_source = (folder / f"{command}.yaml" for command in ("notify", "mqtt"))
+        notify.write_text(
+            f"""\
+kafka: {self.topics.kafka}
+log: {{format: json}}
+notify:
+  group: {name}.notify
+  alertmanagers: {{main: {{url: "{self.gate.url}", resend_interval: 1s}}}}
+  webhooks: {{desk: {{url: "{self.desk.url}/desk", secret: "a secret of many bytes"}}}}
+  mqtt: {{home: {{broker: "{HOST}:{self.home.port}"}}}}
+alarms:
+  crowd: {{lifecycle: {{annotations: {{status: "{{status}}"}}}}}}
+"""
+        )
+        mqtt_source.write_text(
+            f"""\
+kafka: {{bootstrap: "{broker.bootstrap}"}}
+log: {{format: json}}
+mqtt:
+  broker: "{HOST}:{self.field.port}"
+  topic: {self.readings}
+  unit: sensor
+  topics:
+    readings/+sensor/motion:
+      {{sensor: "{{topic.sensor}}", event: "{{id}}", number: "{{payload.number}}", ts: "{{now}}"}}
+"""
+        )
 
     def __enter__(self) -> Self:
         """Start them, the servers first."""
-        self.desk.__enter__()
-        self.gate.__enter__()
-        for server in (self.home, self.field, self.alertmanager):
-            server.start()
-        self.start("notify")
-        self.start("mqtt")
-        # Messages from before the MQTT source's first session are nobody's.
-        wait_until("the MQTT source has a session", self._session)
+        with ExitStack() as stack:
+            stack.callback(self.topics.close)
+            stack.enter_context(self.desk)
+            stack.enter_context(self.gate)
+            for server in (self.home, self.field, self.alertmanager):
+                stack.callback(server.kill)
+                server.start()
+            stack.callback(self.ear.close)
+            for name in ("notify", "mqtt"):
+                self.start(name)
+                stack.callback(lambda name=name: self.commands[name].stop())
+            # Messages from before the MQTT source's first session are nobody's.
+            buffer = self._folder / "mqtt.buffer"
+            wait_until("the MQTT source has a session", lambda: has_session(buffer))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """End all there is."""
-        for command in self.commands.values():
-            command.stop()
-        self.ear.close()
-        for server in (self.home, self.field, self.alertmanager):
-            server.kill()
-        self.gate.__exit__()
-        self.desk.__exit__()
-
-    def _session(self) -> bool:
-        return has_session(self._folder / "mqtt.buffer")
+        self._stack.close()
 
     def start(self, name: str) -> None:
         """Start a command, as whoever looks after it does."""
@@ -237,18 +187,18 @@ class Parties:
             command.tell(signal.SIGTERM)
         return {name: command.ended() for name, command in self.commands.items()}
 
-    def start_broker(self) -> None:
-        """Start Kafka again."""
-        start_again(self._broker)
-
-    def kill_broker(self) -> None:
-        """End Kafka as a crash does."""
-        self._broker.kill()
-
-    def pause_broker(self) -> None:
-        """Let Kafka hang."""
-        self._broker.pause()
-
-    def resume_broker(self) -> None:
-        """Let Kafka go on."""
-        self._broker.resume()
+    def all_readings(self) -> list[tuple[str, float]]:
+        """Return number and time of every reading in the log, copies as well."""
+        places = [TopicPartition(self.readings, number) for number in range(_PARTITIONS)]
+        with closing(KafkaConsumer(bootstrap_servers=self._bootstrap)) as consumer:
+            consumer.assign(places)
+            consumer.seek_to_beginning()
+            ends = consumer.end_offsets(places)
+            found: list[tuple[str, float]] = []
+            while any(consumer.position(place) < ends[place] for place in places):
+                for records in consumer.poll(500).values():
+                    found += (
+                        (str(json.loads(record.value)["number"]), record.timestamp / 1000)
+                        for record in records
+                    )
+            return found

@@ -42,21 +42,15 @@ def page(pace: Pace, outcome: Outcome, about: str) -> str:
         f"{outcome.load_s:.0f} s, while each party goes away for {pace.away_s:g} s in turn and "
         f"{pace.settle_s:g} s pass between two faults."
     )
+    wrong = [f"- {one}" for one in outcome.wrong]
     lines = [
-        "# At least once",
-        "",
-        *wrap(f"`make at-least-once`. {about}", 100),
-        "",
-        *wrap(said, 100),
+        *("# At least once", "", *wrap(f"`make at-least-once`. {about}", 100), ""),
+        *(*wrap(said, 100), ""),
+        *([f"**{len(wrong)} things are wrong:**", "", *wrong] if wrong else [_HELD]),
+        *("", "| fault | times |", "|---|--:|"),
+        *(f"| {fault} | {times} |" for fault, times in outcome.faults.items()),
+        *("", *_table([*outcome.ways, outcome.told]), "", _MEANING, "", _TOLD, ""),
     ]
-    if outcome.wrong:
-        lines += ["", f"**{len(outcome.wrong)} things are wrong:**", ""]
-        lines += [f"- {one}" for one in outcome.wrong]
-    else:
-        lines += ["", _HELD]
-    lines += ["", "| fault | times |", "|---|--:|"]
-    lines += [f"| {fault} | {times} |" for fault, times in outcome.faults.items()]
-    lines += ["", *_table([*outcome.ways, outcome.told]), "", _MEANING, "", _TOLD, ""]
     return "\n".join(lines)
 
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.at_least_once.drill import SHORT, run_drill
 from tests.at_least_once.report import page
 from tests.at_least_once.verdict import Way, wrong
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-
 
 @pytest.mark.integration
-def test_everything_arrives_though_everybody_goes_away(own_broker: Broker, tmp_path: Path) -> None:
+def test_everything_arrives_though_everybody_goes_away(own_broker, tmp_path):
     """Notify, mqtt, Mosquitto and Alertmanager die in turn, and Kafka hangs: nothing is lost."""
     outcome = run_drill(SHORT, own_broker, tmp_path)
     print(page(SHORT, outcome, ""))
@@ -25,7 +18,7 @@ def test_everything_arrives_though_everybody_goes_away(own_broker: Broker, tmp_p
     assert all(way.firsts() for way in outcome.ways)
 
 
-def test_a_verdict_sees_what_is_lost_and_what_nobody_sent() -> None:
+def test_a_verdict_sees_what_is_lost_and_what_nobody_sent():
     """Whole ways are not accused; one arrival less or more is."""
     sent = {"a": 1.0, "b": 2.0}
     whole = Way("way", sent, [("b", 2.5), ("a", 3.0), ("a", 1.25)])

@@ -164,11 +164,6 @@ def page_text(registry: CollectorRegistry) -> str:
     return generate_latest(registry).decode()
 
 
-def sample_value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
-    """Return one sample; ``None`` where there is none."""
-    return registry.get_sample_value(name, labels)
-
-
 def lines_of(registry: CollectorRegistry, part: str = "") -> set[str]:
     """Return the samples that a page shows, as lines; those that name a part."""
     lines = page_text(registry).splitlines()

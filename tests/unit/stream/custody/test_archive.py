@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,98 +20,114 @@ from stream.custody import archive as room
 from stream.custody.archive import archive, archived_in, decisions_in, write_entries
 from tests.support.ledgers import Series, deny, open_ledger, set_up, settle
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from accountant.ledger.ledger import Ledger
-
 A, B = Series("a", period=100), Series("b", period=100)
-LATE = 10**9
-WINDOWS = 8
 
 
 class Killed(BaseException):
     """The command was killed here."""
 
 
+class Scene:
+    """A ledger with some windows of two alarms, and the folder that it is archived to."""
+
+    def __init__(self, ledger, folder) -> None:
+        self.ledger, self.folder, self.windows = ledger, folder, 0
+        set_up(ledger, PrivacyUnit.USER, 99, [A, B])
+        self.go_on(8)
+
+    def go_on(self, windows):
+        """Decide some windows of both alarms, and publish them."""
+        ledger = self.ledger
+        for index in range(self.windows, self.windows + windows):
+            ledger.admit("s", [one.request(index) for one in (A, B)])
+            settle(ledger, A, index, alarms=b'["lab"]', alarm_count=index % 2)
+            deny(ledger, B, index, "no") if index % 3 else settle(ledger, B, index)
+            ledger.mark_published(A.key(index), B.key(index))
+        self.windows += windows
+
+    def archive(self, before_ms=10**9):
+        """Run the command."""
+        return archive(self.ledger, self.folder, before_ms)
+
+    def cut_off(self, step="before any entry leaves"):
+        """Begin to archive, and be killed; return a file that is left over, if there is one."""
+        owner, name, after = STEPS[step]
+        real, calls = getattr(owner, name), iter(range(10**6))
+
+        def killed(*args, **kwargs):
+            if next(calls) >= after:
+                raise Killed
+            return real(*args, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, name, killed)
+            with pytest.raises(Killed):
+                self.archive()
+        return next(self.folder.iterdir(), self.folder)
+
+    @property
+    def here(self):
+        """The entries that the ledger still has."""
+        return list(self.ledger.reports.entries())
+
+    @property
+    def moved(self):
+        """The entries that lie in the archive."""
+        return list(archived_in(self.ledger, self.folder))
+
+    def problems(self):
+        """Return what the custodian is told, given the archive."""
+        try:
+            return self.ledger.reports.verify(archived=archived_in(self.ledger, self.folder))
+        except LedgerError as error:
+            return [error.message]
+
+    def expect(self, moved=None):
+        """Hold the ledger and its archive against each other, and find every entry once."""
+        assert self.ledger.reports.verify() == self.problems() == []
+        found = [row.seq for row in self.moved]
+        kept = [row.seq for row in self.here if row.seq > len(found)]
+        assert [*found, *kept] == list(range(1, len(found) + len(kept) + 1))
+        assert moved in {None, len(found)}
+
+
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+def scene(tmp_path, monkeypatch):
     """A ledger whose entries go five at a time."""
     monkeypatch.setattr(archives, "_PAUSE_S", 0.0)
     monkeypatch.setattr(archives, "_STEP", 5)
-    with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as opened:
-        set_up(opened, PrivacyUnit.USER, 99, [A, B])
-        go_on(opened, 0, WINDOWS)
-        yield opened
+    with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        yield Scene(ledger, tmp_path / "archive")
 
 
-def go_on(ledger: Ledger, first: int, until: int) -> None:
-    """Decide some windows of both queries, and publish them."""
-    for index in range(first, until):
-        ledger.admit("s", [one.request(index) for one in (A, B)])
-        settle(ledger, A, index, alarms=b'["lab"]', alarm_count=index % 2)
-        deny(ledger, B, index, "no") if index % 3 else settle(ledger, B, index)
-        ledger.mark_published(A.key(index), B.key(index))
-
-
-def here(ledger: Ledger) -> list[EntryRow]:
-    """Return the entries that the ledger still has."""
-    return list(ledger.reports.entries())
-
-
-def problems(ledger: Ledger, folder: Path) -> list[str]:
-    """Return what the custodian is told, given the archive."""
-    try:
-        return ledger.reports.verify(archived=archived_in(ledger, folder))
-    except LedgerError as error:
-        return [error.message]
-
-
-def sound(ledger: Ledger, folder: Path, through: int | None = None) -> None:
-    """Hold the ledger and its archive against each other, and find every entry once."""
-    assert ledger.reports.verify() == []
-    assert problems(ledger, folder) == []
-    moved = [row.seq for row in archived_in(ledger, folder)]
-    kept = [row.seq for row in here(ledger) if row.seq > len(moved)]
-    assert [*moved, *kept] == list(range(1, len(moved) + len(kept) + 1))
-    if through is not None:
-        assert len(moved) == through
-
-
-def test_all_that_may_go_lies_in_files(ledger: Ledger, tmp_path: Path) -> None:
+def test_all_that_may_go_lies_in_files(scene):
     """File by file: whole entries with their hashes, for the owner's eyes, and nothing twice."""
-    folder, before, status = tmp_path / "archive", here(ledger), ledger.reports.status()
-    decided = {one.key: one for query in "ab" for one in ledger.progress.numbered(query, 1, 99)}
-    moved = archive(ledger, folder, LATE)
-    assert moved.entries == len(before)
-    (name,) = moved.files
-    assert [path.name for path in folder.iterdir()] == [name]
-    assert (folder / name).stat().st_mode & 0o777 == 0o600
-    assert pq.read_table(folder / name).to_pylist() == [
+    before, ledger = scene.here, scene.ledger
+    decided = {one for query in "ab" for one in ledger.progress.numbered(query, 1, 99)}
+    moved = scene.archive()
+    (path,) = scene.folder.iterdir()
+    assert moved == (len(before), [path.name])
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert pq.read_table(path).to_pylist() == [
         {**row._asdict(), "payload": row.payload.decode()} for row in before
     ]
-    assert list(archived_in(ledger, folder)) == before
-    assert {one.key: one for one in decisions_in(ledger, folder)} == decided
-    assert [row.kind for row in here(ledger)] == ["archived", "snapshot"]
-    after = ledger.reports.status()
-    assert after.queries == status.queries
-    assert after.scopes["s"].periods == status.scopes["s"].periods
-    sound(ledger, folder, len(before))
+    assert scene.moved == before
+    assert set(decisions_in(ledger, scene.folder)) == decided
+    assert [row.kind for row in scene.here] == ["archived", "snapshot"]
+    scene.expect(len(before))
 
 
-def test_nothing_new_is_no_file_more(ledger: Ledger, tmp_path: Path) -> None:
+def test_nothing_new_is_no_file_more(scene):
     """What tells of archives alone goes with what comes next."""
-    folder = tmp_path / "archive"
-    first = archive(ledger, folder, LATE)
-    for _ in range(2):
-        assert archive(ledger, folder, LATE) == (0, [])
-    go_on(ledger, WINDOWS, WINDOWS + 3)
-    more = archive(ledger, folder, LATE)
+    first = scene.archive()
+    assert scene.archive() == scene.archive() == (0, [])
+    scene.go_on(3)
+    more = scene.archive()
     assert len(more.files) == 1
-    sound(ledger, folder, first.entries + more.entries)
+    scene.expect(first.entries + more.entries)
 
 
-STEPS: dict[str, tuple[Any, str, int]] = {
+STEPS = {
     "writing": (pq.ParquetWriter, "write_batch", 0),
     "syncing": (os, "fsync", 0),
     "renaming": (Path, "replace", 0),
@@ -127,200 +142,154 @@ STEPS: dict[str, tuple[Any, str, int]] = {
 """Who is killed at a call, and after how many calls."""
 
 
-def cut_off(ledger: Ledger, folder: Path, step: str = "before any entry leaves") -> None:
-    """Begin to archive, and be killed."""
-    owner, name, after = STEPS[step]
-    real, calls = getattr(owner, name), iter(range(10**6))
-
-    def killed(*args: Any, **kwargs: Any) -> Any:
-        if next(calls) >= after:
-            raise Killed
-        return real(*args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, name, killed)
-        with pytest.raises(Killed):
-            archive(ledger, folder, LATE)
-
-
 @pytest.mark.parametrize("meanwhile", [0, 2])
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_any_step_it_goes_on(
-    ledger: Ledger, tmp_path: Path, step: str, meanwhile: int
-) -> None:
+def test_killed_at_any_step_it_goes_on(scene, step, meanwhile):
     """Nothing is lost, nothing lies in two files that the ledger names, and both add up.
 
     Workers that decide before it is called again find all they need.
     """
-    folder, before, until = tmp_path / "archive", here(ledger), WINDOWS + meanwhile
-    cut_off(ledger, folder, step)
-    sound(ledger, folder)
-    go_on(ledger, WINDOWS, until)
-    sound(ledger, folder)
-    assert archive(ledger, folder, LATE).entries > 0
-    sound(ledger, folder, None if meanwhile else len(before))
-    assert list(archived_in(ledger, folder))[: len(before)] == before
-    assert {one.sequence for one in decisions_in(ledger, folder)} == set(range(1, until + 1))
+    before = scene.here
+    scene.cut_off(step)
+    scene.expect()
+    scene.go_on(meanwhile)
+    scene.expect()
+    assert scene.archive().entries > 0
+    scene.expect(None if meanwhile else len(before))
+    assert scene.moved[: len(before)] == before
+    decided = {one.sequence for one in decisions_in(scene.ledger, scene.folder)}
+    assert decided == set(range(1, scene.windows + 1))
     if not meanwhile:  # else a part of the file that was not finished lies beside
-        files = {one.file for one in ledger.archives.kept()}
-        assert {path.name for path in folder.iterdir()} == files
-    go_on(ledger, until, until + 2)
-    archive(ledger, folder, LATE)
-    sound(ledger, folder)
+        files = {one.file for one in scene.ledger.archives.kept()}
+        assert {path.name for path in scene.folder.iterdir()} == files
+    scene.go_on(2)
+    scene.archive()
+    scene.expect()
 
 
-def test_an_interval_ends_where_it_is_told(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_interval_ends_where_it_is_told(scene):
     """Windows that end later stay, also where a larger file lies there that was left over."""
-    folder, many = tmp_path / "archive", len(here(ledger))
-    cut_off(ledger, folder)
-    (left_over,) = folder.iterdir()
-    early = archive(ledger, folder, 30)
-    assert early.files != [left_over.name]
-    assert {one.key.end_ms for one in decisions_in(ledger, folder)} == {10, 20, 30}
-    sound(ledger, folder, early.entries)
-    late = archive(ledger, folder, LATE)
-    assert left_over.name not in late.files
-    assert early.entries + late.entries == many + 2
-    sound(ledger, folder, many + 2)
+    many, left_over = len(scene.here), scene.cut_off()
+    early = scene.archive(30)
+    decided = {one.key.end_ms for one in decisions_in(scene.ledger, scene.folder)}
+    assert decided == {10, 20, 30}
+    scene.expect(early.entries)
+    late = scene.archive()
+    assert left_over.name not in early.files + late.files
+    scene.expect(many + 2)
 
 
-def test_what_is_open_or_has_not_left_stays(ledger: Ledger, tmp_path: Path) -> None:
+def test_what_is_open_or_has_not_left_stays(scene):
     """A decision that waits to leave keeps itself and all behind it in the ledger."""
-    ledger.admit("s", [one.request(WINDOWS) for one in (A, B)])
-    settle(ledger, A, WINDOWS)
-    archive(ledger, tmp_path / "archive", LATE)
-    assert [one.sequence for one in ledger.progress.numbered("a", 1, 99)] == [WINDOWS + 1]
-    deny(ledger, B, WINDOWS)
-    ledger.mark_published(A.key(WINDOWS), B.key(WINDOWS))
-    sound(ledger, tmp_path / "archive")
+    ledger, index = scene.ledger, scene.windows
+    ledger.admit("s", [one.request(index) for one in (A, B)])
+    settle(ledger, A, index)
+    scene.archive()
+    assert [one.sequence for one in ledger.progress.numbered("a", 1, 99)] == [index + 1]
+    scene.expect()
 
 
-def edited(table: pa.Table, column: str, value: Any) -> pa.Table:
-    """Return a table with one value of its fifth row changed."""
-    values = table.column(column).to_pylist()
-    values[4] = value
-    field = table.schema.field(column)
-    return table.set_column(table.schema.names.index(column), field, [pa.array(values, field.type)])
+def relabelled(rows, path):
+    """Write entries with another key than they have."""
+    write_entries((row._replace(key="other") for row in rows), path)
 
 
-def test_every_edit_of_a_file_is_named(ledger: Ledger, tmp_path: Path) -> None:
-    """Values, rows and columns; with the file's name or an entry's number.
+def rewritten(change):
+    """Return what puts another table in a file's place."""
+    return lambda path: pq.write_table(change(pq.read_table(path)), path)
+
+
+SPOILT = {
+    "a value": lambda path: relabelled(room._entries_in(path), path),
+    "a column less": rewritten(lambda table: table.drop_columns(["hash"])),
+    "a column more": rewritten(lambda table: table.append_column("more", table.column("seq"))),
+    "other columns": rewritten(lambda _: pa.table({name: [None] for name in EntryRow._fields})),
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""),
+    "none": lambda path: path.write_bytes(b"none"),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_a_spoilt_file_is_named_and_not_taken_up(scene, spoilt):
+    """Left over, its entries are all in the ledger and are written again; later it is named.
 
     Of entries, ``tests/contracts/test_ledger_archives.py`` edits every one in every way.
     """
-    folder = tmp_path / "archive"
-    (name,) = archive(ledger, folder, LATE).files
-    path = folder / name
-    table, stored = pq.read_table(path), path.read_bytes()
-    for other in (
-        edited(table, "key", "other"),
-        edited(table, "hash", bytes(16)),
-        table.slice(0, 0),
-        table.drop_columns(["hash"]),
-        table.append_column("more", table.column("seq")),
-    ):
-        pq.write_table(other, path)
-        (first, *_) = problems(ledger, folder)
-        assert name in first or first.startswith("entry 5 ")
-    for damaged in (stored[:-9], b"", b"none"):
-        path.write_bytes(damaged)
-        assert problems(ledger, folder) == [f"{name} is not a readable archive"]
-        with pytest.raises(LedgerError, match=f"{name} is not a readable archive"):
-            list(decisions_in(ledger, folder))
+    many, path = len(scene.here), scene.cut_off()
+    SPOILT[spoilt](path)
+    assert scene.archive().entries == many
+    scene.expect(many)
+    SPOILT[spoilt](path)
+    (first, *_) = scene.problems()
+    if spoilt == "a value":
+        assert first.startswith("entry 1 ")
+    else:
+        assert first == f"{path.name} is not a readable archive"
+        with pytest.raises(LedgerError, match=first):
+            list(decisions_in(scene.ledger, scene.folder))
     path.unlink()
-    assert problems(ledger, folder) == [f"{name} is missing from {folder}"]
-    assert ledger.reports.verify() == [], "without the archive, the ledger stands by itself"
-    path.write_bytes(stored)
-    sound(ledger, folder)
+    assert scene.problems() == [f"{path.name} is missing from {scene.folder}"]
+    assert scene.ledger.reports.verify() == [], "without the archive, it stands by itself"
 
 
-def test_an_older_copy_takes_up_what_lies_there(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_older_copy_takes_up_what_lies_there(scene, tmp_path):
     """Its entries lie in a file already: they leave it, and it goes on as if it had written it."""
-    folder, copy = tmp_path / "archive", tmp_path / "copy.db"
-    ledger._store.backup(copy)
-    (first,) = archive(ledger, folder, 40).files
-    archive(ledger, folder, LATE)
+    copy = tmp_path / "copy.db"
+    scene.ledger._store.backup(copy)
+    (first,) = scene.archive(40).files
+    scene.archive()
     with open_ledger(f"sqlite:///{copy}") as older:
-        assert archive(older, folder, LATE).files[0] == first
-        sound(older, folder)
-    sound(ledger, folder)
-
-
-def foreign(path: Path) -> None:
-    """Put a table of other columns in a file's place."""
-    pq.write_table(pa.table({name: [None, None] for name in EntryRow._fields}), path)
-
-
-def damaged(path: Path) -> None:
-    """Change a value."""
-    pq.write_table(edited(pq.read_table(path), "key", "other"), path)
-
-
-@pytest.mark.parametrize("change", [foreign, damaged, lambda path: path.write_bytes(b"none")])
-def test_a_left_over_file_that_is_damaged_is_not_taken(
-    ledger: Ledger, tmp_path: Path, change: Callable[[Path], object]
-) -> None:
-    """Its entries are all in the ledger: they are written again."""
-    folder, many = tmp_path / "archive", len(here(ledger))
-    cut_off(ledger, folder)
-    (path,) = folder.iterdir()
-    change(path)
-    assert archive(ledger, folder, LATE).entries == many
-    sound(ledger, folder, many)
+        assert archive(older, scene.folder, 10**9).files[0] == first
+        assert older.reports.verify(archived=archived_in(older, scene.folder)) == []
+    scene.expect()
 
 
 @pytest.mark.parametrize("number", [1, 12, 20])
-def test_what_does_not_follow_is_not_moved(ledger: Ledger, tmp_path: Path, number: int) -> None:
+def test_what_does_not_follow_is_not_moved(scene, number):
     """An entry that was edited in the ledger goes into no archive: the command refuses."""
-    with ledger._store.write() as tx:
+    with scene.ledger._store.write() as tx:
         tx.connection.exec_driver_sql(
             f"UPDATE tocsin_entries SET key = 'other' WHERE seq = {number}"  # noqa: S608
         )
+    before = scene.here
     with pytest.raises(LedgerCorruptError, match=f"entry {number} of the ledger"):
-        archive(ledger, tmp_path / "archive", LATE)
-    assert ledger.archives.kept() == []
-    assert len(here(ledger)) > 20
+        scene.archive()
+    assert (scene.ledger.archives.kept(), scene.here) == ([], before)
 
 
-def test_files_of_other_ledgers_are_left_alone(ledger: Ledger, tmp_path: Path) -> None:
+def test_files_of_other_ledgers_are_left_alone(scene, tmp_path):
     """One folder may hold archives of several ledgers, and what is none."""
-    folder, many = tmp_path / "archive", len(here(ledger))
-    with open_ledger(f"sqlite:///{tmp_path}/other.db") as other:
-        set_up(other, PrivacyUnit.USER, 99, [A, B])
-        go_on(other, 0, WINDOWS)
-        cut_off(other, folder)
-        strange = [folder / f"entries-1-{many}-0.parquet", folder / "entries-a-b-c.parquet"]
-        for path in strange:
-            path.write_bytes(b"none")
-        assert archive(ledger, folder, LATE).entries == many
-        sound(ledger, folder, many)
-        assert archive(other, folder, LATE).entries == many
-        sound(other, folder, many)
-    assert [path.read_bytes() for path in strange] == [b"none"] * 2
+    many = len(scene.here)
+    with open_ledger(f"sqlite:///{tmp_path}/other.db") as ledger:
+        other = Scene(ledger, scene.folder)
+        other.cut_off()
+        names = f"entries-1-{many}-0.parquet", "entries-a-b-c.parquet"
+        for name in names:
+            (scene.folder / name).write_bytes(b"none")
+        for one in (scene, other):
+            assert one.archive().entries == many
+            one.expect(many)
+    assert [(scene.folder / name).read_bytes() for name in names] == [b"none"] * 2
 
 
-def test_what_was_written_otherwise_than_it_was_given_is_not_let_go(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_written_otherwise_than_it_was_given_is_not_let_go(scene, monkeypatch):
     """A disk that lies is found before anything leaves."""
-
-    def lying(rows: Any, path: Path) -> None:
-        write_entries((row._replace(key="") for row in rows), path)
-
-    monkeypatch.setattr(room, "write_entries", lying)
-    before = here(ledger)
+    monkeypatch.setattr(room, "write_entries", relabelled)
+    before = scene.here
     with pytest.raises(LedgerCorruptError, match="does not hold what was written to it"):
-        archive(ledger, tmp_path / "archive", LATE)
-    assert here(ledger) == before
+        scene.archive()
+    assert scene.here == before
 
 
-def test_one_command_at_a_time(ledger: Ledger, tmp_path: Path) -> None:
+def test_one_command_at_a_time(scene, tmp_path):
     """A second one is told to wait; a folder that cannot be made is named."""
     with (
-        ledger.exclusive("archive"),
+        scene.ledger.exclusive("archive"),
         pytest.raises(LedgerError, match="another process archives this ledger"),
     ):
-        archive(ledger, tmp_path / "archive", LATE)
+        scene.archive()
     (tmp_path / "file").write_text("")
+    scene.folder = tmp_path / "file" / "archive"
     with pytest.raises(ConfigError, match="cannot be written"):
-        archive(ledger, tmp_path / "file" / "archive", LATE)
+        scene.archive()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copyfile
-from typing import TYPE_CHECKING
+from shutil import copytree
 
 import pytest
 
@@ -17,10 +16,6 @@ from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events
 
-if TYPE_CHECKING:
-    from accountant.records import SeenDecision
-    from stream.model.alarms import Alarms
-
 EXTRA = """\
   hall:
     sql: |
@@ -32,26 +27,22 @@ EXTRA = """\
 """
 
 
-def _configured(folder: Path, unit: str, *, extra: bool) -> Alarms:
-    folder.mkdir(exist_ok=True)
+def _configured(folder, unit, more=""):
+    folder.mkdir()
     path = Path(configuration(folder, unit=unit, epsilon_max="400"))
-    if extra:
-        path.write_text(path.read_text() + EXTRA)
+    path.write_text(path.read_text() + more)
     return load(path, environ={})
 
 
-def _published(alarms: Alarms, folder: Path) -> list[bytes]:
-    """Decide everything, and return what the decisions topic would hold."""
+def _published(alarms, folder):
+    """Decide everything, and return what the decisions topic says of it."""
     with open_ledger(alarms) as ledger:
-        released = list(Replay(alarms, ledger, {"badges": [Path(events(folder))]}).run())
-    return [encode(decision_record(alarms.by_name[one.key.query], alarms, one)) for one in released]
+        released = Replay(alarms, ledger, {"badges": [Path(events(folder))]}).run()
+        records = [decision_record(alarms.by_name[one.key.query], alarms, one) for one in released]
+    return [seen_decision(decode_decision(encode(record))) for record in records]
 
 
-def _seen(records: list[bytes]) -> list[SeenDecision]:
-    return [seen_decision(decode_decision(record)) for record in records]
-
-
-def _spent(alarms: Alarms) -> dict[str, int]:
+def _spent(alarms):
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []
         scopes = ledger.reports.status().scopes.values()
@@ -60,39 +51,30 @@ def _spent(alarms: Alarms) -> dict[str, int]:
 
 @pytest.mark.parametrize("unit", ["event", "user"])
 @pytest.mark.parametrize("restored", [True, False])
-def test_an_alarm_that_was_removed_since_is_charged(
-    tmp_path: Path, unit: str, restored: bool
-) -> None:
+def test_an_alarm_that_was_removed_since_is_charged(tmp_path, unit, restored):
     """By a copy from before it spent anything, and by a ledger that knows of nothing."""
-    before = _configured(tmp_path / "live", unit, extra=True)
+    before = _configured(tmp_path / "live", unit, EXTRA)
     with open_ledger(before) as ledger:
         Replay(before, ledger, {"badges": [Path(events(tmp_path))]})
-    copy = tmp_path / "copy.db"
-    copyfile(tmp_path / "live" / ".tocsin" / "alarms.db", copy)
-    records = _published(before, tmp_path)
-    spent = _spent(before)
-    assert min(spent.values()) > 0
-
-    after = _configured(tmp_path / "after", unit, extra=False)
+    after = _configured(tmp_path / "after", unit)
     if restored:
-        (tmp_path / "after" / ".tocsin").mkdir()
-        copyfile(copy, tmp_path / "after" / ".tocsin" / "alarms.db")
-    seen = _seen(records)
+        copytree(tmp_path / "live" / ".tocsin", tmp_path / "after" / ".tocsin")
+    seen, spent = _published(before, tmp_path), _spent(before)
+    assert min(spent.values()) > 0
     assert {one.query for one in seen} == {"crowd", "hall"}
     with open_ledger(after) as ledger:
-        assert take_over(after, ledger, seen) == len(records)
+        assert take_over(after, ledger, seen) == len(seen)
         assert take_over(after, ledger, seen) == 0
     assert all(_spent(after)[scope] >= units for scope, units in spent.items())
 
 
-def test_another_privacy_unit_is_refused(tmp_path: Path) -> None:
+def test_another_privacy_unit_is_refused(tmp_path):
     """What a person lost cannot be charged to events, nor the other way round."""
-    before = _configured(tmp_path / "live", "user", extra=False)
-    records = _published(before, tmp_path)
-    after = _configured(tmp_path / "after", "event", extra=False)
+    seen = _published(_configured(tmp_path / "live", "user"), tmp_path)
+    after = _configured(tmp_path / "after", "event")
     with (
         open_ledger(after) as ledger,
         pytest.raises(LedgerError, match="under another privacy unit than 'event'"),
     ):
-        take_over(after, ledger, _seen(records))
+        take_over(after, ledger, seen)
     assert _spent(after) == {}

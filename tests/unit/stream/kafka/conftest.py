@@ -11,7 +11,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+def pytest_pyfunc_call(pyfuncitem):
     """Run a test that is a coroutine, with its fixtures; leave the others to pytest."""
     if not iscoroutinefunction(pyfuncitem.obj):
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
@@ -18,14 +17,14 @@ class Connections:
 
     closed = False
 
-    async def close(self) -> None:
+    async def close(self):
         """Close them."""
         self.closed = True
 
 
-async def waiting_to_fetch_again() -> tuple[AIOKafkaConsumer, Connections]:
+async def waiting_to_fetch_again():
     """Return a consumer whose broker has gone: a request of it waits to be tried again."""
-    consumer: Any = AIOKafkaConsumer()
+    consumer = AIOKafkaConsumer()
     fetching, again = (asyncio.create_task(asyncio.sleep(60)) for _ in range(2))
     await asyncio.sleep(0)
     fetcher = SimpleNamespace(_fetch_task=fetching, _fetch_waiters=[], _pending_tasks=[again])
@@ -34,7 +33,7 @@ async def waiting_to_fetch_again() -> tuple[AIOKafkaConsumer, Connections]:
     return consumer, consumer._client
 
 
-async def test_a_request_that_waits_to_be_tried_again_ends_nobody() -> None:
+async def test_a_request_that_waits_to_be_tried_again_ends_nobody():
     """Aiokafka hands its own cancellation on; the connections are closed all the same."""
     consumer, connections = await waiting_to_fetch_again()
     await stop_consumer(consumer)
@@ -44,7 +43,7 @@ async def test_a_request_that_waits_to_be_tried_again_ends_nobody() -> None:
         await consumer.stop()
 
 
-async def test_who_is_cancelled_while_stopping_ends() -> None:
+async def test_who_is_cancelled_while_stopping_ends():
     """That cancellation is ours."""
     consumer, _ = await waiting_to_fetch_again()
     stopping = asyncio.create_task(stop_consumer(consumer))

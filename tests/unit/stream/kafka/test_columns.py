@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -22,122 +22,89 @@ from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.headers import TolerantRecords
 from tests.support.batches import LOG_APPEND, TRANSACTIONAL, batch, marker, signed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-
-PLACE = TopicPartition("badges", 1)
-OTHER = TopicPartition("badges", 2)
+PLACE, OTHER = (TopicPartition("badges", number) for number in (1, 2))
 NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
 
 @pytest.fixture(autouse=True)
-def _seams() -> Iterator[None]:
+def _seams():
     """Leave aiokafka as it was."""
     before = fetcher.PartitionRecords, fetcher.MemoryRecords
     yield
     fetcher.PartitionRecords, fetcher.MemoryRecords = before
 
 
-def old(base: int, values: Sequence[bytes | None], *, magic: int, codec: int = NO_CODEC) -> bytes:
+def old(base, values, *, magic, codec=NO_CODEC):
     """Return messages of the formats before 0.11."""
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=1 << 20)
     for at, value in enumerate(values):
         builder.append(at, 7_000 + at if magic else None, b"key", value)
     data = bytearray(builder.build())
     # A compressed set is one message with the place of its last.
-    last = base + len(values) - 1 if codec else base
-    struct.pack_into(">q", data, 0, last)
+    struct.pack_into(">q", data, 0, base + len(values) - 1 if codec else base)
     return bytes(data)
 
 
-def damaged(data: bytes) -> bytes:
-    """Flip a bit behind the header."""
-    return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
-
-
-class Assignment:
-    """Positions as aiokafka keeps them, and the fetches that answer them."""
-
-    def __init__(self, starts: dict[TopicPartition, int]) -> None:
-        self.active = True
-        self.states = {
-            place: SimpleNamespace(position=start, paused=False) for place, start in starts.items()
-        }
-        for state in self.states.values():
-            state.consumed_to = lambda offset, state=state: setattr(state, "position", offset)
-
-    def state_value(self, place: TopicPartition) -> Any:
-        """Return the state of a partition."""
-        return self.states[place]
-
-
 class Reader:
-    """A consumer whose fetcher was just answered; everything behind the network is aiokafka's."""
+    """A consumer whose fetcher was just answered; everything behind the network is aiokafka's.
 
-    def __init__(
-        self,
-        logs: dict[TopicPartition, bytes],
-        *,
-        start: int = 0,
-        aborted: Sequence[tuple[int, int]] = (),
-        **arguments: Any,
-    ) -> None:
-        self.logs, self.aborted, self.arguments = logs, aborted, arguments
-        self.assignment = Assignment(dict.fromkeys(logs, start))
-        self.fetched: dict[TopicPartition, Any] = {}
+    It is the assignment, too: its states are positions as aiokafka keeps them.
+    """
+
+    active = True
+
+    def __init__(self, logs, *, start=0, aborted=(), **arguments) -> None:
+        self.logs, self.aborted = logs, aborted
+        self.decode = arguments.get("value_deserializer")
+        self.states = {place: SimpleNamespace(position=start, paused=False) for place in logs}
+        for state in self.states.values():
+            state.consumed_to = partial(setattr, state, "position")
+        self.state_value = self.states.__getitem__
+        self.fetched = {}
         self.answer()
 
-    def answer(self) -> None:
+    def answer(self):
         """Fetch what lies from every position on, whole batches as a broker does."""
         for place, log in self.logs.items():
-            position = self.assignment.states[place].position
-            records = fetcher.MemoryRecords(b"".join(from_position(log, position)))
-            if not records.has_next():
-                continue
-            partition = fetcher.PartitionRecords(
-                place,
-                records,
-                self.aborted,
-                position,
-                None,
-                self.arguments.get("value_deserializer"),
-                True,
-                fetcher.READ_COMMITTED,
-            )
-            self.fetched[place] = fetcher.FetchResult(
-                place, assignment=self.assignment, partition_records=partition, backoff=0
-            )
+            position = self.states[place].position
+            records = fetcher.MemoryRecords(from_position(log, position))
+            if records.has_next():
+                given = (place, records, self.aborted, position, None, self.decode, True)
+                found = fetcher.PartitionRecords(*given, fetcher.READ_COMMITTED)
+                self.fetched[place] = fetcher.FetchResult(
+                    place, assignment=self, partition_records=found, backoff=0
+                )
 
-    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, Any]:
+    async def getmany(self, *, timeout_ms, max_records):
         """Take what was fetched."""
         del timeout_ms
-        waiting: Any = SimpleNamespace(
+        waiting = SimpleNamespace(
             _subscriptions=SimpleNamespace(reassignment_in_progress=False),
             _records=self.fetched,
             _notify=lambda _: None,
             _wait_consume_future=None,
         )
-        return await fetcher.Fetcher.fetched_records(waiting, (), 0, max_records)  # type: ignore[no-any-return]
+        return await fetcher.Fetcher.fetched_records(waiting, (), 0, max_records)
 
-    def read(self) -> Fetched:
+    def read(self):
         """Fetch once, as the ingest does."""
         return asyncio.run(fetch(self, timeout_ms=0))
 
 
-def from_position(log: bytes, position: int) -> Iterator[bytes]:
-    """Yield the batches that do not end before a position."""
-    at = 0
+def from_position(log, position):
+    """Return the batches that do not end before a position."""
+    at, found = 0, b""
     while at < len(log):
         base, length = struct.unpack_from(">qi", log, at)
         data = log[at : at + 12 + length]
         deltas = struct.unpack_from(">i", data, 23)[0] if data[16] == 2 else 0
         if base + deltas >= position:
-            yield data
+            found += data
         at += 12 + length
+    return found
 
 
-def plain(log: bytes, **how: Any) -> list[tuple[Any, ...]]:
+def plain(log, **how):
     """What aiokafka hands out by itself."""
     reader = Reader({PLACE: log}, **how)
     found = asyncio.run(reader.getmany(timeout_ms=0, max_records=10**6))
@@ -153,10 +120,10 @@ def plain(log: bytes, **how: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def in_columns(log: bytes, **how: Any) -> list[tuple[Any, ...]]:
+def in_columns(log, **how):
     """The same read as columns, to the end of the log."""
     reader = Reader({PLACE: log}, **how, **as_columns(headers_of=[PLACE.topic]))
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     while reader.fetched:
         fetched = reader.read()
         assert not fetched.damaged
@@ -173,6 +140,20 @@ def in_columns(log: bytes, **how: Any) -> list[tuple[Any, ...]]:
     return rows
 
 
+def in_transaction(base, producer, *values):
+    """Return a batch of a transaction."""
+    return batch(base, values, producer=producer, attributes=LOG_APPEND | TRANSACTIONAL)
+
+
+TRANSACTIONS = (
+    batch(0, [b"plain"])
+    + in_transaction(1, 7, b"7a")
+    + in_transaction(2, 8, b"8a")
+    + in_transaction(3, 7, b"7b", b"7c")
+    + marker(5, 7, commit=False)
+    + in_transaction(6, 8, b"8b")
+    + marker(7, 8, commit=True)
+)
 LOGS = {
     "one batch": batch(0, [b"a", None, b"", b"d"]),
     "dated by its producer": batch(0, [b"a", b"b"], attributes=0),
@@ -187,47 +168,28 @@ LOGS = {
     "sets of the second format": old(0, [b"a", b"b", b"c"], magic=1, codec=SNAPPY)
     + old(3, [b"d", b"e"], magic=1, codec=GZIP),
     "batches without a record": batch(0, [b"a"]) + batch(1, [], deltas=[]) + batch(9, [b"b"]),
+    "transactions": TRANSACTIONS + in_transaction(8, 7, b"7d"),
 }
+ABORTED = [(7, 1)]
 
 
 @pytest.mark.parametrize("name", LOGS)
 @pytest.mark.parametrize("start", [0, 1, 2, 5, 8])
-def test_columns_are_the_records(name: str, start: int) -> None:
+def test_columns_are_the_records(name, start):
     """Places, times, values and headers are those of aiokafka, from any position on."""
-    expected = plain(LOGS[name], start=start)
-    assert in_columns(LOGS[name], start=start) == expected
+    expected = plain(LOGS[name], start=start, aborted=ABORTED)
+    assert in_columns(LOGS[name], start=start, aborted=ABORTED) == expected
     assert expected or start
 
 
-def test_only_what_was_committed_is_read() -> None:
-    """Aborted batches, an open transaction's neighbours and marks are told apart as aiokafka does.
-
-    ::
-
-        offset    0  1      2      3       4      5         6      7
-        producer  -  7      8      7       7      7 aborts  8      8 commits
-        read      x         x                               x
-    """
-    inside = {"attributes": LOG_APPEND | TRANSACTIONAL}
-    log = (
-        batch(0, [b"plain"])
-        + batch(1, [b"7a"], producer=7, **inside)
-        + batch(2, [b"8a"], producer=8, **inside)
-        + batch(3, [b"7b", b"7c"], producer=7, **inside)
-        + marker(5, 7, commit=False)
-        + batch(6, [b"8b"], producer=8, **inside)
-        + marker(7, 8, commit=True)
-        + batch(8, [b"7d"], producer=7, **inside)
-    )
-    rows = in_columns(log, aborted=[(7, 1)])
-    assert [value for *_, value, _ in rows] == [b"plain", b"8a", b"8b", b"7d"]
-    assert rows == plain(log, aborted=[(7, 1)])
-    reader = Reader({PLACE: log[: log.index(b"7d") - 70]}, aborted=[(7, 1)], **as_columns())
-    reader.read()
-    assert reader.assignment.states[PLACE].position == 8  # past the mark that ends the log
+def test_only_what_was_committed_is_read():
+    """Aborted batches and marks are passed by, also a mark that ends the log."""
+    reader = Reader({PLACE: TRANSACTIONS}, aborted=ABORTED, **as_columns())
+    assert reader.read().records[PLACE].value == [b"plain", b"8a", b"8b"]
+    assert reader.states[PLACE].position == 8
 
 
-def test_headers_that_are_not_text_cost_nothing() -> None:
+def test_headers_that_are_not_text_cost_nothing():
     """Offsets, times, keys and values arrive, and so does all behind them.
 
     By itself the client fails the whole fetch.
@@ -236,39 +198,32 @@ def test_headers_that_are_not_text_cost_nothing() -> None:
     bad = signed(good.replace(b"zz", b"\xff\xfe"))
     with pytest.raises(UnicodeDecodeError):
         list(MemoryRecords(bad).next_batch())
-    read, spoilt = (
-        [
-            (r.offset, r.timestamp, r.timestamp_type, r.key, r.value)
-            for r in TolerantRecords(log).next_batch()
-        ]
-        for log in (good, bad)
-    )
-    assert read == spoilt
+    keys = [[record.key for record in TolerantRecords(log).next_batch()] for log in (good, bad)]
+    assert keys[0] == keys[1]
     assert TolerantRecords(b"").next_batch() is None
-    ok = ("ok", b"")
-    rows = in_columns(bad + batch(2, [b"c"], headers=[ok]))
-    replaced = ("\N{REPLACEMENT CHARACTER}" * 2, b"")
-    found = [tuple(row[-2:]) for row in rows]
-    assert found == [(b"a", (replaced,)), (None, (replaced,)), (b"c", (ok,))]
+    behind = batch(2, [b"c"], headers=[("ok", b"")])
+    replaced = (("\N{REPLACEMENT CHARACTER}" * 2, b""),)
+    whole, spoilt = (in_columns(log + behind) for log in (good, bad))
+    assert spoilt == [(*row[:-1], replaced) for row in whole[:2]] + whole[2:]
 
 
-def test_headers_are_left_out_where_nobody_asks() -> None:
-    """Only punctuated feeds look at headers."""
-    reader = Reader({PLACE: batch(0, [b"a"], headers=[("h", b"1")])}, **as_columns())
-    assert reader.read().records[PLACE].headers == [()]
+def test_headers_are_left_out_where_nobody_asks():
+    """Only feeds with watermarks look at headers."""
+    reader = Reader({PLACE: LOGS["headers"]}, **as_columns())
+    assert reader.read().records[PLACE].headers == [(), ()]
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        damaged(batch(2, [b"bad", b"bad"])),
+        batch(2, [b"bad", b"bad"]).replace(b"bad", b"bat"),
         signed(batch(2, [b"bad"], attributes=LOG_APPEND | 7)),
         signed(batch(2, [b"bad"], attributes=LOG_APPEND | GZIP)),
         signed(batch(2, [b"bad" * 9]).replace(b"bad" * 9, b"\xff" * 27)[:-20]),
     ],
     ids=["checksum", "codec", "not gzip", "truncated"],
 )
-def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad: bytes) -> None:
+def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad):
     """What lies before it and all other partitions arrive, and its own place stands."""
     log = batch(0, [b"a", b"b"]) + bad + batch(4, [b"behind"])
     reader = Reader({PLACE: log, OTHER: batch(0, [b"c"])}, **as_columns())
@@ -276,30 +231,28 @@ def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad: bytes) -> No
     values = {place: records.value for place, records in fetched.records.items()}
     assert values == {PLACE: [b"a", b"b"], OTHER: [b"c"]}
     assert fetched.damaged == {PLACE}
-    states = reader.assignment.states
-    assert (states[PLACE].position, states[OTHER].position) == (2, 1)
+    assert [state.position for state in reader.states.values()] == [2, 1]
     reader.answer()
     assert reader.read() == Fetched({}, {PLACE})
 
 
-def test_blocks_are_bounded_and_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "limit"), [("_BLOCK_RECORDS", 5), ("_BLOCK_BYTES", 13)])
+def test_blocks_are_bounded_and_lose_nothing(monkeypatch, name, limit):
     """However many records a fetch holds, few come at once, and the next call goes on behind."""
     monkeypatch.setattr(columns, "_BLOCKS", 2)
+    monkeypatch.setattr(columns, name, limit)
     log = b"".join(batch(3 * at, [b"xxxx"] * 3) for at in range(10))
-    for name, limit, most in (("_BLOCK_RECORDS", 5, 12), ("_BLOCK_BYTES", 13, 12)):
-        with monkeypatch.context() as patch:
-            patch.setattr(columns, name, limit)
-            reader = Reader({PLACE: log}, **as_columns())
-            offsets: list[int] = []
-            while reader.fetched:
-                found = reader.read().records[PLACE].offset.tolist()
-                assert len(found) <= most
-                offsets += found
-                assert reader.assignment.states[PLACE].position >= offsets[-1] + 1
-        assert offsets == list(range(30))
+    reader = Reader({PLACE: log}, **as_columns())
+    offsets = []
+    while reader.fetched:
+        found = reader.read().records[PLACE].offset.tolist()
+        assert len(found) <= 12
+        offsets += found
+        assert reader.states[PLACE].position >= offsets[-1] + 1
+    assert offsets == list(range(30))
 
 
-def test_other_consumers_are_as_they_were() -> None:
+def test_other_consumers_are_as_they_were():
     """The worker's host reads its own topics record by record, in the same process."""
     as_columns()
     reader = Reader({PLACE: batch(0, [b"four"])}, value_deserializer=len)
@@ -307,7 +260,7 @@ def test_other_consumers_are_as_they_were() -> None:
     assert record.value == 4
 
 
-async def test_aiokafka_unpacks_where_we_think_it_does() -> None:
+async def test_aiokafka_unpacks_where_we_think_it_does():
     """The names that are replaced are the ones its fetcher uses, with the arguments we expect."""
     arguments = as_columns(headers_of=["badges"])
     names = fetcher.Fetcher._proc_fetch_request.__code__.co_names

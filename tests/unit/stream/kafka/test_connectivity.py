@@ -1,41 +1,23 @@
-"""A dependency that goes away and comes back: what is news of it."""
+"""What is news of a dependency that goes away and comes back, and of a blocked partition."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-import json
-from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from aiokafka import TopicPartition
 
+from accountant.records import Stand
 from stream.kafka.connectivity import Connectivity, Dependencies
-from stream.logs.lines import Line, Log
-from stream.logs.settings import Form, Level, LogSettings
+from stream.kafka.positions import Blocked
+from stream.logs.lines import Line
 from stream.model.alarms import KafkaSettings
+from tests.support.said import Said
 
 
-class Watched:
-    """A dependency, a clock and the log."""
-
-    def __init__(self) -> None:
-        self.now_s = 5000.0
-        self.stream = io.StringIO()
-        self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
-        self.kafka = Connectivity("kafka", self.log, lambda: self.now_s)
-
-    def said(self) -> list[tuple[str, int | None]]:
-        """Return the sentences so far, and for how long it was away by then."""
-        return [(line["event"], line.get("unreachable_s")) for line in self.lines()]
-
-    def lines(self) -> list[dict[str, Any]]:
-        """Return the lines so far."""
-        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
-
-
-def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
-    """However often it is missed.
+def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back():
+    """However often it is missed; each time it goes is news, also within the same minute.
 
     ::
 
@@ -43,36 +25,28 @@ def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
     said    away      still      still       back
             |-- 60 s --|-- 60 s --|
     """
-    watched = Watched()
-    watched.kafka.found()
-    for _ in range(1401):
-        watched.kafka.missed(ConnectionError())
-        watched.now_s += 0.1
-    assert watched.kafka.unreachable_s
-    watched.kafka.found()
-    watched.kafka.found()
-    assert not watched.kafka.unreachable_s
-    assert watched.said() == [
+    said, now_s = Said(), 5000.0
+    kafka = Connectivity("kafka", said.log, lambda: now_s)
+    for _ in range(2):
+        kafka.found()
+        for _ in range(1401):
+            kafka.missed(ConnectionError())
+            now_s += 0.1
+        assert kafka.unreachable_s
+        kafka.found()
+        assert not kafka.unreachable_s
+    assert [(line["event"], line.get("unreachable_s")) for line in said.lines] == [
         (Line.UNREACHABLE, None),
         (Line.STILL_UNREACHABLE, 60),
         (Line.STILL_UNREACHABLE, 120),
         (Line.BACK, 140),
-    ]
+    ] * 2
 
 
-def test_each_time_it_goes_is_news() -> None:
-    """Also within the same minute."""
-    watched = Watched()
-    for _ in range(3):
-        watched.kafka.missed(ConnectionError())
-        watched.kafka.found()
-    assert [event for event, _ in watched.said()] == [Line.UNREACHABLE, Line.BACK] * 3
-
-
-async def test_a_broker_that_is_not_there_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_is_not_there_is_missed(monkeypatch):
     """Whoever looks for Kafka never fails, and looks again until it is cancelled."""
-    watched = Watched()
-    dependencies = Dependencies(watched.log)
+    said = Said()
+    dependencies = Dependencies(said.log)
     nobody = KafkaSettings("127.0.0.1:1", "group", "a", "b", "c", "d", {})
     sleep = AsyncMock(side_effect=[None, None, asyncio.CancelledError])
     with monkeypatch.context() as patched:
@@ -80,5 +54,20 @@ async def test_a_broker_that_is_not_there_is_missed(monkeypatch: pytest.MonkeyPa
         with pytest.raises(asyncio.CancelledError):
             await dependencies.look_for_kafka(nobody)
     assert dependencies.kafka.unreachable_s
-    (line,) = watched.lines()
+    (line,) = said.lines
     assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
+
+
+@pytest.mark.parametrize("stand", [Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE])
+def test_a_partition_that_is_blocked_is_named_within_a_minute(stand):
+    """A transaction that commits after seconds is not; what stays is told once a minute."""
+    said, now_s = Said(), 500.0
+    blocked = Blocked(said.log, lambda: now_s)
+    for second in range(200):
+        now_s += 1
+        # Passing at first; from the 20th second on it stays for two minutes.
+        stuck = second % 9 > 0 if second < 20 else second < 150
+        blocked.see(TopicPartition("badges", 1), stand if stuck else Stand.READING)
+    place = {"topic": "badges", "partition": 1}  # no offset: it would count records
+    held = {"level": "warning", "event": Line.BLOCKED, **place, "state": stand.value}
+    assert said.lines == [held] * 3 + [{"level": "info", "event": Line.READ_ON, **place}]

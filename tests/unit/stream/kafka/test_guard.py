@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-from unittest.mock import AsyncMock
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from accountant.ledger.upkeep import Upkeep
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import decision_loss_fields, encode
 from stream.decisions.registration import registration, scopes_of, terms_of
-from stream.kafka import guard, whole
+from stream.kafka import guard
+from stream.kafka.whole import Whole
 from stream.windows.instants import iso_utc
 from tests.support.published import decision_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import SeenDecision
-    from stream.model.alarms import Alarms
 
 HOUR_MS = 3_600_000
 HOURS = 2_500
 SLOW_HOURS = 1_000
-OTHER = "f" * 32
+PLACE, LAST = 0, HOURS + 1
 
 CONFIG = """\
 kafka: {bootstrap: "localhost:9092"}
@@ -53,154 +44,101 @@ alarms:
 """
 
 
-class _Topic:
-    """A topic of one partition, and the consumer that reads it."""
+WINDOWS = sorted(
+    [(hour, "hourly", 1) for hour in range(1, HOURS + 1)]
+    + [(hour, "slow", SLOW_HOURS) for hour in (1_000, 2_000)]
+)
+"""What the topic holds, in order: when a window ended, of which alarm, and how long it was."""
 
-    def __init__(self) -> None:
-        ends = [(hour, "hourly", 1) for hour in range(1, HOURS + 1)]
-        ends += [(hour, "slow", SLOW_HOURS) for hour in range(SLOW_HOURS, HOURS, SLOW_HOURS)]
+
+class _Consumer:
+    """Reads a topic of one partition, whose records may be decisions of other ledgers."""
+
+    def __init__(self, values) -> None:
         self.records = [
-            SimpleNamespace(offset=at, timestamp=end * HOUR_MS, value=_decision(*each))
-            for at, (each, end) in enumerate((each, each[0]) for each in sorted(ends))
+            SimpleNamespace(offset=at, timestamp=WINDOWS[min(at, LAST)][0] * HOUR_MS, value=value)
+            for at, value in enumerate(values)
         ]
-        self.at = self.first = 0
-        self.place: Any = None
+        self.first = self.at = -1
 
-    start = stop = AsyncMock()
+    async def offsets_for_times(self, times):
+        since_ms = times[PLACE]
+        return {PLACE: next((one for one in self.records if one.timestamp >= since_ms), None)}
 
-    def assign(self, places: Any) -> None:
-        (self.place,) = places
+    def seek(self, _place, offset):
+        self.first = self.at = offset
 
-    async def beginning_offsets(self, places: Any) -> dict[Any, int]:
-        return dict.fromkeys(places, 0)
-
-    async def end_offsets(self, places: Any) -> dict[Any, int]:
-        return dict.fromkeys(places, len(self.records))
-
-    async def offsets_for_times(self, times: dict[Any, int]) -> dict[Any, Any]:
-        (since_ms,) = times.values()
-        found = next((one for one in self.records if one.timestamp >= since_ms), None)
-        return dict.fromkeys(times, found)
-
-    def seek(self, _place: Any, offset: int) -> None:
-        self.at = self.first = offset
-
-    async def position(self, _place: Any) -> int:
+    async def position(self, _place):
         return self.at
 
-    async def getmany(self, **_: Any) -> dict[Any, Any]:
+    async def getmany(self, **_):
         batch = self.records[self.at : self.at + 100]
         self.at += len(batch)
-        return {self.place: batch}
+        return {PLACE: batch}
 
 
-def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
-    decision = decision_of(end // hours, alarm=query, ledger=ledger)
+def _decision(end, query, hours, ledger="f" * 32):
     start, end_text = iso_utc((end - hours) * HOUR_MS), iso_utc(end * HOUR_MS)
-    lost = decision_loss_fields(1, gaussian=False)
     window = {"window_start": start, "window_end": end_text, "next_start": end_text}
-    return encode(msgspec.structs.replace(decision, budget="feed:badges", **window, **lost))
-
-
-def _loaded(folder: Path, fields: str = "fields:") -> Alarms:
-    """Return two alarms, one with an hourly window, one whose windows are long."""
-    path = folder / "alarms.yaml"
-    path.write_text(CONFIG.replace("fields:", fields), encoding="utf-8")
-    return load(path, environ={})
+    decision = decision_of(end // hours, alarm=query, ledger=ledger)
+    lost = decision_loss_fields(1, gaussian=False)
+    return encode(replace(decision, budget="feed:badges", **window, **lost))
 
 
 @pytest.fixture
-def alarms(tmp_path: Path) -> Alarms:
-    """The two alarms on a live feed."""
-    return _loaded(tmp_path)
+def start(tmp_path, monkeypatch):
+    """Return a start: where it begins to read, and the windows that it holds against the ledger."""
+    path = tmp_path / "alarms.yaml"
+    path.write_text(CONFIG, encoding="utf-8")
+    alarms = load(path, environ={})
 
+    def run(cursors, decided, more=lambda _: []):
+        compared = []
+        decided_ms = None if decided is None else decided * HOUR_MS
+        monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
+        monkeypatch.setattr(Upkeep, "unknown_decisions", lambda _, seen: compared.extend(seen))
+        with open_ledger(alarms) as ledger:
+            values = [_decision(*each) for each in WINDOWS] + more(ledger.ledger_id)
+            consumer = _Consumer(values)
+            topic = Whole(consumer, {PLACE: 0}, {PLACE: len(values)})
+            monkeypatch.setattr(guard, "read_whole", lambda *given: asyncio.run(given[2](topic)))
+            for scope in scopes_of(alarms):
+                ledger.pins.register_budget(terms_of(alarms, scope))
+            for name, hours in cursors.items():
+                query = alarms.by_name[name]
+                ledger.pins.register_query(registration(query, alarms, hours * HOUR_MS))
+            guard.check_ledger(alarms, ledger)
+        return consumer.first, [(one.query, one.end_ms // HOUR_MS) for one in compared]
 
-def _seen(
-    alarms: Alarms,
-    monkeypatch: pytest.MonkeyPatch,
-    cursors: dict[str, int],
-    *,
-    decided: int | None = None,
-    add: Callable[[Ledger], list[bytes]] = lambda _: [],
-) -> tuple[set[tuple[str, int]], int]:
-    """Return the windows that a start compares, and where reading began.
-
-    Args:
-        alarms: the configuration.
-        monkeypatch: puts a topic in the broker's place.
-        cursors: of the ledger's alarms, in hours.
-        decided: when it decided last, in hours; ``None`` for never.
-        add: returns values that stand behind all others on the topic.
-    """
-    topic = _Topic()
-    monkeypatch.setattr(whole, "AIOKafkaConsumer", lambda **_: topic)
-    monkeypatch.setattr(whole, "admin_client", lambda _: nullcontext())
-    facts = SimpleNamespace(partitions=1)
-    monkeypatch.setattr(whole, "facts_of", lambda *_: facts)
-    decided_ms = None if decided is None else decided * HOUR_MS
-    monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
-    compared: list[SeenDecision] = []
-    monkeypatch.setattr(Upkeep, "unknown_decisions", lambda _, seen: compared.extend(seen))
-    with open_ledger(alarms) as ledger:
-        for value in add(ledger):
-            topic.records.append(
-                SimpleNamespace(offset=len(topic.records), timestamp=HOURS * HOUR_MS, value=value)
-            )
-        for scope in scopes_of(alarms):
-            ledger.pins.register_budget(terms_of(alarms, scope))
-        for name, hours in cursors.items():
-            ledger.pins.register_query(registration(alarms.by_name[name], alarms, hours * HOUR_MS))
-        guard.check_ledger(alarms, ledger)
-    assert len({one.digest for one in compared}) == len(compared)
-    return {(one.query, one.start_ms // HOUR_MS) for one in compared}, topic.first
-
-
-EVERYTHING = {("hourly", hour) for hour in range(HOURS)} | {("slow", 0), ("slow", 1000)}
-NEWEST, LAST = HOURS + 2 - 1_000, ("slow", 1000)
+    return run
 
 
 @pytest.mark.parametrize(
-    ("cursors", "decided", "first", "seen"),
+    ("cursors", "decided", "first"),
     [
         # back to its last decision, an hour earlier as brokers' clocks go, however much there is
-        ((300, 1000), 301, 298, {one for one in EVERYTHING if one[1] >= 298 or one[0] == "slow"}),
+        ((300, 1000), 301, 298),
         # up to date: the newest records tell whether another ledger serves the topic
-        ((HOURS, HOURS), HOURS, NEWEST, {one for one in EVERYTHING if one[1] > 1_500} | {LAST}),
+        ((HOURS, HOURS), HOURS, HOURS + 2 - 1_000),
         # where a clock ran ahead the last decision is dated too late: back to the oldest cursor
-        (
-            (HOURS, 1_000),
-            9 * HOURS,
-            998,
-            {one for one in EVERYTHING if one[1] > 997 or one[0] == "slow"},
-        ),
+        ((HOURS, 1_000), 9 * HOURS, 998),
         # lost and made anew, also where a start that was refused has registered every alarm
-        ((), None, 0, EVERYTHING),
-        ((HOURS, HOURS), None, 0, EVERYTHING),
+        ((), None, 0),
+        ((HOURS, HOURS), None, 0),
     ],
 )
-def test_a_start_reads_back_to_what_the_ledger_may_lack(
-    alarms: Alarms,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    cursors: tuple[int, ...],
-    decided: int | None,
-    first: int,
-    seen: set[tuple[str, int]],
-) -> None:
+def test_a_start_reads_back_to_what_the_ledger_may_lack(start, *, cursors, decided, first):
     """By its last decision and its cursors, the earlier of the two."""
     known = dict(zip(("hourly", "slow"), cursors, strict=False))
-    assert _seen(alarms, monkeypatch, known, decided=decided) == (seen, first)
+    assert start(known, decided) == (first, [(name, end) for end, name, _ in WINDOWS[first:]])
 
 
-def test_an_alarm_that_was_removed_spent_all_the_same(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_alarm_that_was_removed_spent_all_the_same(start):
     """What this ledger published of it counts, also where this copy never had it."""
 
-    def removed(ledger: Ledger) -> list[bytes]:
-        mine = _decision(HOURS, "removed", 1, ledger=ledger.ledger_id)
-        return [mine, _decision(HOURS, "another-file's", 1)]
+    def removed(ledger):
+        return [_decision(HOURS, "removed", 1, ledger), _decision(HOURS, "another-file's", 1)]
 
-    seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=removed)
-    assert ("removed", HOURS - 1) in seen
-    assert {name for name, _ in seen} == {"removed", "hourly", "slow"}
+    _, compared = start({"hourly": HOURS}, HOURS, removed)
+    assert ("removed", HOURS) in compared
+    assert {name for name, _ in compared} == {"removed", "hourly", "slow"}

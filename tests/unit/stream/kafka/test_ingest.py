@@ -7,7 +7,7 @@ import io
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock, MagicMock, call
 
 import pytest
 from aiokafka import TopicPartition
@@ -17,7 +17,6 @@ from accountant.costs.charges import WindowKey
 from accountant.layouts import Growth, Layouts
 from accountant.records import PartialStatus, Stand
 from stream.config.loading import load
-from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
 from stream.kafka import ingest
 from stream.kafka.ingest import Assigned
@@ -26,13 +25,11 @@ from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-PARTITION = TopicPartition("badges", 0)
-Seen = dict[str, dict[int, tuple[int, Stand]]]
+PARTITION, OTHER = (TopicPartition("badges", number) for number in range(2))
+FEED = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
 LAYOUTS = Layouts(1)
-GROWTHS = SimpleNamespace(layouts=lambda: {"badges": LAYOUTS})
+RECORD = Records.of([Record(7, 0, log_append=True, value=b"")])
+READING, END, OPEN, CORRUPT = Stand.READING, Stand.END, Stand.TRANSACTION, Stand.CORRUPT
 
 
 class _Consumer:
@@ -41,79 +38,60 @@ class _Consumer:
     def __init__(self) -> None:
         self.seeks = 0
         self.positioned = asyncio.Event()
-        self.records: list[Any] = []
+        self.fetches = []
+        self.asked_s = []
         self.fetching = asyncio.get_running_loop().create_future()
         self._fetcher = SimpleNamespace(error_future=self.fetching)
 
-    def assignment(self) -> set[TopicPartition]:
+    def assignment(self):
         return {PARTITION}
 
-    def seek(self, _partition: TopicPartition, _offset: int) -> None:
+    def seek(self, _partition, _offset):
         self.seeks += 1
         self.positioned.set()
 
-    async def position(self, _partition: TopicPartition) -> int:
+    async def position(self, _partition):
         await self.positioned.wait()
         return 0
 
-    async def getmany(self, *_: Any, **__: Any) -> dict[TopicPartition, list[Any]]:
+    async def getmany(self, *wanted, **_):
+        assert wanted == (PARTITION,)
+        self.asked_s.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
-        records, self.records = self.records, []
-        return {PARTITION: records} if records else {}
+        return {PARTITION: self.fetches.pop(0)} if self.fetches else {}
 
 
-class _Reader:
-    """Always has a window that is due; does something when it reads."""
-
-    def __init__(self, on_read: Any) -> None:
-        self.on_read = on_read
-        self.newest_append_ms = -1
-        self.layouts = LAYOUTS
-        self.completed = asyncio.Event()
-
-    def oldest_open_cut_ms(self) -> int:
-        return 0
-
-    def read(self, _records: Any) -> None:
-        self.on_read()
-
-    def partials(self) -> list[Any]:
-        return []
-
-    def arrived_through(self, _time_ms: int) -> None:
-        self.completed.set()
+def _reader(on_read=None):
+    """Return a reader with a window that is due; it does something when it reads."""
+    completed = asyncio.Event()
+    return SimpleNamespace(
+        newest_append_ms=0,
+        layouts=LAYOUTS,
+        completed=completed,
+        oldest_open_cut_ms=lambda: 0,
+        read=on_read,
+        partials=list,
+        arrived_through=lambda _: completed.set(),
+    )
 
 
-def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.Ingest:
-    """Return a loop over a runtime that has what is named and is silent on the rest.
+def _reading(reader=None, position=0, **world):
+    """Return a loop over a world that takes everything and says nothing.
 
     Args:
         reader: of the one partition that it reads from a position on; ``None`` for none.
         position: offset of the next record.
-        runtime: what matters of it; ``rung`` takes the bells.
+        world: what matters of the runtime.
     """
-    rung: list[str] = runtime.pop("rung", [])
-    silent = dict.fromkeys(("told", "shared_out", "begun", "unassigned"), lambda *_: None)
-    partitions = SimpleNamespace(**{**silent, **runtime.pop("partitions", {})})
-    runtime["metrics"] = SimpleNamespace(partitions=partitions, appended=lambda *_: None)
-    alarms = SimpleNamespace(feeds={}, by_name={}, kafka=object(), file="")
-    counts = SimpleNamespace(put_places=lambda *_: None)
-    ledger = SimpleNamespace(counts=counts, growths=GROWTHS)
-    world: Any = SimpleNamespace(
-        **{"alarms": alarms, "ledger": ledger, "clock_ms": lambda: 1, "step": no_step, **runtime}
-    )
-
-    async def ring(query: str) -> None:
-        rung.append(query)
-
-    reading = ingest.Ingest(world, ring=ring, log=Log(io.StringIO()))
-    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
+    runtime = MagicMock(**{"ledger.growths.layouts.return_value": {"badges": LAYOUTS}})
+    runtime.configure_mock(**world)
+    reading = ingest.Ingest(runtime, ring=AsyncMock(), log=Log(io.StringIO()))
     if reader is not None:
-        reading.assigned[PARTITION] = Assigned(feed, reader, position)
+        reading.assigned[PARTITION] = Assigned(FEED, reader, position)
     return reading
 
 
-async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> None:
+async def _until(loop, *events):
     """Run a loop until all of these have happened."""
     task = asyncio.create_task(loop)
     for event in events:
@@ -122,96 +100,72 @@ async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> Non
     await asyncio.wait([task])
 
 
-async def test_a_partition_that_goes_while_it_is_opened_is_forgotten() -> None:
+async def test_a_partition_that_goes_while_it_is_opened_is_forgotten():
     """Nobody else would say that it is another worker's."""
-    gone: list[tuple[str, int]] = []
-    reading = _reading(partitions={"unassigned": lambda *of: gone.append(of)})
-    other = TopicPartition(PARTITION.topic, PARTITION.partition + 1)
-    reading._feeds[other.topic] = SimpleNamespace(name="badges")  # type: ignore[assignment]
-    reading._opening[other] = asyncio.create_task(asyncio.sleep(60))  # type: ignore[assignment]
+    reading = _reading()
+    reading._feeds["badges"] = FEED
+    reading._opening[OTHER] = asyncio.create_task(asyncio.sleep(60))
     reading._take_over(_Consumer())
-    assert (gone, reading._opening) == ([("badges", other.partition)], {})
+    told = reading._runtime.metrics.partitions.unassigned.mock_calls
+    assert (told, reading._opening) == ([call("badges", 1)], {})
 
 
 @pytest.mark.parametrize("while_reading", [True, False])
 async def test_rebalance_never_leaves_the_loop_waiting_for_a_position(
-    monkeypatch: pytest.MonkeyPatch, *, while_reading: bool
-) -> None:
+    monkeypatch, *, while_reading
+):
     """A rebalance during a read, or unmarked as yet, ends in a seek and not in a wait for ever."""
     monkeypatch.setattr(ingest, "_POSITION_S", 0.05)
-    shared_out: list[bool] = []
-    told = {"shared_out": lambda: shared_out.append(rebalanced)}
-    reader: Any = _Reader(None)
-    reading = _reading(reader, partitions=told)
-    consumer = _Consumer()
-    loop = asyncio.get_running_loop()
-    rebalanced = False
+    reader, consumer = _reader(), _Consumer()
+    reading = _reading(reader)
+    partitions, loop = reading._runtime.metrics.partitions, asyncio.get_running_loop()
+    told_before = []
 
-    def rebalance() -> None:
-        nonlocal rebalanced
-        if not rebalanced:
-            rebalanced = True
+    def rebalance(*_):
+        if not told_before:
+            told_before.append(partitions.shared_out.called)
             consumer.positioned.clear()
             if while_reading:
                 reading.on_partitions_assigned([PARTITION])
             else:  # the assignment is live before its callback
                 loop.call_later(0.01, reading.on_partitions_assigned, [PARTITION])
 
-    reader.on_read = rebalance
+    def bounds(_partition):
+        if not while_reading:
+            rebalance()
+        return Bounds(1, 0, 0)
 
-    class Answers(dict[TopicPartition, Bounds]):
-        def get(self, *_: Any) -> Bounds:
-            if not while_reading:
-                rebalance()
-            return Bounds(1, 0, 0)
-
-    reading._bounds = Answers()
+    reader.read, reading._bounds = rebalance, SimpleNamespace(get=bounds)
     if while_reading:
-        consumer.records = [Records.of([Record(0, 0, log_append=True, value=b"")])]
+        consumer.fetches = [[RECORD]]
     await _until(reading._loop(consumer, None), reader.completed)
     assert consumer.seeks >= 2
-    assert all(shared_out)  # not before the first assignment
+    assert told_before == [False]  # nobody knows its share before the first assignment
 
 
-async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(monkeypatch):
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
-    monkeypatch.setattr(ingest, "_AGAIN_S", 0.05)
-    monkeypatch.setattr(ingest, "_POLL_MS", 1)
-    monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
-    told: list[str] = []
-    reading_on = asyncio.Event()
+    for name, value in (("_AGAIN_S", 0.05), ("_POLL_MS", 1), ("_LOOK_S", 0.0)):
+        monkeypatch.setattr(ingest, name, value)
+    stands = []
+    loop, read, read_on = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def hold(_feed: str, _number: int, why: str, _offset: int, _lag: int) -> None:
-        told.append(why)
-        if told[0] != why:
-            reading_on.set()
+    def tell(_feed, _number, stand, *_):
+        stands.append(stand)
+        if stand is not stands[0]:
+            read_on.set()
 
-    fetches: list[list[Any]] = [
-        [None],
-        [Records.of([Record(7, 0, log_append=True, value=b"")])],
-    ]
-    asked_s: list[float] = []
-
-    class Consumer(_Consumer):
-        async def getmany(self, *wanted: Any, **_: Any) -> dict[TopicPartition, list[Any]]:
-            assert wanted == (PARTITION,)
-            asked_s.append(loop.time())
-            return {PARTITION: fetches.pop(0)} if fetches else await super().getmany()
-
-    loop, read = asyncio.get_running_loop(), asyncio.Event()
-    consumer = Consumer()
-    reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
-    reader.newest_append_ms = 0
-    reading = _reading(reader, 7, partitions={"told": hold})
+    reader = _reader(lambda _: loop.call_soon_threadsafe(read.set))
+    reading = _reading(reader, 7, **{"metrics.partitions.told": tell})
     reading._bounds[PARTITION] = Bounds(1, 9, 9)
-    await _until(reading._loop(consumer, None), read, reading_on)
-    assert asked_s[1] - asked_s[0] >= 0.05
-    assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
+    consumer = _Consumer()
+    consumer.fetches = [[None], [RECORD]]
+    await _until(reading._loop(consumer, None), read, read_on)
+    assert consumer.asked_s[1] - consumer.asked_s[0] >= 0.05
+    assert [stand for stand, _ in groupby(stands)] == [CORRUPT, READING]
 
 
-async def test_a_fetcher_that_died_is_noticed() -> None:
+async def test_a_fetcher_that_died_is_noticed():
     """The error that ended aiokafka's background task comes out; a silent end is an error too."""
     failed, ended = _Consumer(), _Consumer()
     ingest._alive(failed)
@@ -223,7 +177,7 @@ async def test_a_fetcher_that_died_is_noticed() -> None:
         ingest._alive(ended)
 
 
-def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
+def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path):
     """It has no window to begin at: reading it would stop the worker."""
     plain = Path(configuration(tmp_path))
     other = "  spare: {topic: spare, time: ts, unit: p, fields: {p: string, ts: timestamp}}\n"
@@ -234,105 +188,57 @@ def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
     assert set(alarms.feeds) == {"badges", "spare"}
 
 
-async def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
+async def test_a_reader_that_does_not_know_of_a_growth_is_let_go():
     """It is opened again, at the oldest undecided window; one that knows reads on."""
-    known = {"badges": LAYOUTS}
-    ledger = SimpleNamespace(growths=SimpleNamespace(layouts=lambda: known))
-    reading = _reading(_Reader(None), ledger=ledger)
+    reading = _reading(_reader())
     await reading._follow_growths()
     assert set(reading.assigned) == {PARTITION}
-    known["badges"] = Layouts(1, (Growth("badges", 2, 1, 5, None, 0),))
+    grown = Layouts(1, (Growth("badges", 2, 1, 5, None, 0),))
+    reading._runtime.ledger.growths.layouts.return_value = {"badges": grown}
     await reading._follow_growths()
     assert not reading.assigned
 
 
-async def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
-    """Nothing behind it is stored, no bell is rung, and the partition is opened again."""
-    tried: list[int] = []
-
-    def put(counted: Any) -> PartialStatus:
-        tried.append(counted.key.start_ms)
-        return PartialStatus.STALE if counted.key.start_ms else PartialStatus.STORED
-
-    partials: Any = [
-        SimpleNamespace(key=WindowKey(end_ms=start + 5, query="crowd", start_ms=start))
-        for start in (0, 5, 10)
-    ]
-
-    rung: list[str] = []
-    ledger = SimpleNamespace(counts=SimpleNamespace(put_partial=put), growths=GROWTHS)
-    reading = _reading(_Reader(None), ledger=ledger, rung=rung)
+async def test_a_count_that_the_ledger_calls_stale_is_made_again():
+    """Nothing behind it is stored, nobody is woken up, and the partition is opened again."""
+    statuses = [PartialStatus.STORED, PartialStatus.STALE]
+    partials = [SimpleNamespace(key=WindowKey(5 * n + 5, "crowd", 5 * n)) for n in range(3)]
+    reading = _reading(_reader(), **{"ledger.counts.put_partial.side_effect": statuses})
     await reading._store(PARTITION, reading.assigned[PARTITION].reader, partials)
     assert not reading.assigned
-    assert (rung, tried) == (["crowd"], [0, 5])
+    assert reading._ring.mock_calls == [call("crowd")]
+    stored = reading._runtime.ledger.counts.put_partial.mock_calls
+    assert stored == [call(one) for one in partials[:2]]
 
 
-async def _told(monkeypatch: pytest.MonkeyPatch, looks: list[Seen]) -> list[bool]:
-    """Return whether the ledger is told at each of these looks, half a second apart."""
-    now_s, told = 100.0, list[Seen]()
+def _at(*stands):
+    """Return looks at one partition, which goes on meanwhile."""
+    return [{"badges": {0: (offset, stand)}} for offset, stand in enumerate(stands)]
+
+
+BOTH = {"badges": {0: (1, END), 1: (1, END)}}
+MOVED = {"badges": {0: (1, END)}, "forecast": {1: (1, END)}}
+
+
+@pytest.mark.parametrize(
+    ("looks", "told"),
+    [
+        (_at(READING, END, READING, END, READING, END, READING, END, READING), "x...x...x"),
+        (_at(READING, OPEN, OPEN, CORRUPT, READING, END, END, END, END), "xx.xx...x"),
+        ([*_at(READING), BOTH, BOTH, MOVED, MOVED], "xx.x."),
+        ([{}, *_at(READING), {}, {}], ".x.."),
+    ],
+    ids=["read", "blocked", "other partitions", "none"],
+)
+async def test_the_ledger_is_told_every_two_seconds_and_at_once_of_news(monkeypatch, looks, told):
+    """What blocks a partition and ends to, and a rebalance are; looks are half a second apart."""
+    now_s = 100.0
     monkeypatch.setattr(ingest, "time", SimpleNamespace(monotonic=lambda: now_s))
-    counts = SimpleNamespace(put_places=told.append)
-    reading = _reading(ledger=SimpleNamespace(counts=counts, growths=GROWTHS))
-    found = []
-    for seen in looks:
-        before = len(told)
-        await reading._report(seen)
-        found.append(len(told) > before)
+    reading = _reading()
+    put, found = reading._runtime.ledger.counts.put_places, ""
+    for look in looks:
+        put.reset_mock()
+        await reading._report(look)
+        found += "x" if put.called else "."
         now_s += 0.5
-    return found
-
-
-def at(offset: int, stand: Stand = Stand.READING) -> Seen:
-    """Return one partition of one feed."""
-    return {"badges": {0: (offset, stand)}}
-
-
-async def test_a_partition_that_is_read_is_reported_every_two_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """However far it went, and whether it stood at its end when it was looked at."""
-    looks = [at(n, Stand.END if n % 2 else Stand.READING) for n in range(9)]
-    assert await _told(monkeypatch, looks) == [n in {0, 4, 8} for n in range(9)]
-
-
-async def test_what_holds_a_partition_back_is_reported_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """When it begins, when it is something else, and when it is over; two seconds from then on."""
-    held = [
-        *(at(1), at(1, Stand.TRANSACTION), at(1, Stand.TRANSACTION), at(1, Stand.CORRUPT)),
-        *(at(2), at(3), at(4), at(5), at(6)),
-    ]
-    assert await _told(monkeypatch, held) == [
-        True,
-        True,
-        False,
-        True,
-        True,
-        False,
-        False,
-        False,
-        True,
-    ]
-
-
-async def test_other_partitions_are_reported_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Those that came with a rebalance, and what is left after one."""
-    both = {"badges": {0: (1, Stand.END), 1: (1, Stand.END)}}
-    other = {"badges": {0: (1, Stand.END)}, "forecast": {1: (1, Stand.END)}}
-    assert await _told(monkeypatch, [at(1), both, both, other, other]) == [
-        True,
-        True,
-        False,
-        True,
-        False,
-    ]
-
-
-async def test_nothing_is_written_where_nothing_is_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A worker without a partition has nothing to say."""
-    assert await _told(monkeypatch, [{}, at(1), {}, {}]) == [False, True, False, False]
+    assert found == told

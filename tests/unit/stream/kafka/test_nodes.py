@@ -3,46 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.group_coordinator import CoordinationType, GroupCoordinator
-from aiokafka.errors import NoError
 
 from stream.kafka import nodes
 
 
-class _Client(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships no stubs
-    """Knows no broker until it has asked for metadata a second time."""
-
-    def __init__(self) -> None:
-        """Connect to nobody."""
-        self.asked = 0
-
-    def get_random_node(self) -> int | None:
-        """Return the broker once there is one."""
-        return 7 if self.asked > 1 else None
-
-    async def force_metadata_update(self) -> None:
-        """Ask."""
-        self.asked += 1
-
-    async def send(self, node_id: int, _request: Any, **_: Any) -> Any:
-        """Answer that the coordinator is whoever was asked."""
-        return SimpleNamespace(error_code=NoError.errno, coordinator_id=node_id)
-
-    async def ready(self, *_: Any, **__: Any) -> bool:
-        """Connect at once."""
-        return True
-
-
-async def _coordinator() -> Any:
-    waiting: Any = SimpleNamespace(
+async def _coordinator():
+    """Look for a coordinator with a client that knows no broker until it has asked twice."""
+    asked = []
+    client = Mock(
+        spec=AIOKafkaClient,
+        get_random_node=lambda: 7 if len(asked) > 1 else None,
+        force_metadata_update=AsyncMock(side_effect=lambda: asked.append("metadata")),
+    )
+    client.coordinator_lookup = partial(AIOKafkaClient.coordinator_lookup, client)
+    client.send.side_effect = lambda node, _: SimpleNamespace(error_code=0, coordinator_id=node)
+    waiting = SimpleNamespace(
         coordinator_id=None,
         group_id="group",
-        _client=_Client(),
+        _client=client,
         _closing=asyncio.get_running_loop().create_future(),
         _coordinator_lookup_lock=asyncio.Lock(),
         _retry_backoff_ms=1,
@@ -51,7 +36,7 @@ async def _coordinator() -> Any:
     return waiting.coordinator_id
 
 
-async def test_a_cluster_without_a_broker_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cluster_without_a_broker_is_asked_again(monkeypatch):
     """By itself the client dies of it."""
     assert CoordinationType.GROUP == 0
     monkeypatch.setattr(AIOKafkaClient, "coordinator_lookup", nodes._lookup)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from threading import Event
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -14,15 +13,12 @@ from accountant.ledger.ledger import Ledger
 from stream.kafka import refusals
 from stream.kafka.refusals import note, noting_refusals
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def _opened(path: Path, now_ms: int) -> Ledger:
+def _opened(path, now_ms):
     return Ledger.open(f"sqlite:///{path}/ledger.db", clock_ms=lambda: now_ms, entropy=bytes)
 
 
-def test_starts_and_refusals_outlive_their_process(tmp_path: Path) -> None:
+def test_starts_and_refusals_outlive_their_process(tmp_path):
     """Each kind with its number and its last time, also when the clock went back."""
     for now_ms in (9_000_000, 5_000):
         with _opened(tmp_path, now_ms) as ledger:
@@ -35,7 +31,7 @@ def test_starts_and_refusals_outlive_their_process(tmp_path: Path) -> None:
         assert list(ledger.reports.verify()) == []
 
 
-def test_what_is_not_ours_is_noted_as_unexpected(tmp_path: Path) -> None:
+def test_what_is_not_ours_is_noted_as_unexpected(tmp_path):
     """Its text may quote an event: nothing of it is kept, and it goes on as it is."""
     with _opened(tmp_path, 1_000) as ledger:
         with pytest.raises(KeyError, match="private"), noting_refusals(ledger):
@@ -46,19 +42,19 @@ def test_what_is_not_ours_is_noted_as_unexpected(tmp_path: Path) -> None:
         assert set(ledger.journal.entries()) == {"unexpected"}
 
 
-def test_a_ledger_that_is_away_or_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_that_is_away_or_hangs_holds_up_nothing(monkeypatch):
     """The error that stopped the worker goes on, without waiting for a database that hangs."""
     hangs = Event()
 
-    def away(_: str) -> None:
+    def away(_):
         raise DependencyError("away")
 
-    def hang(_: str) -> None:
+    def hang(_):
         hangs.wait()
 
     monkeypatch.setattr(refusals, "_PATIENCE_S", 0.05)
     for write in (away, hang):
-        ledger = cast("Ledger", SimpleNamespace(journal=SimpleNamespace(note=write)))
+        ledger = SimpleNamespace(journal=SimpleNamespace(note=write))
         with pytest.raises(ClockError), noting_refusals(ledger):
             raise ClockError("the clock went back")
     hangs.set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import random
 import struct
-from typing import TYPE_CHECKING
 
 import cramjam
 import pytest
@@ -16,10 +15,7 @@ from stream.kafka.headers import TolerantRecords
 from stream.kafka.unpacking import MOST_BYTES, too_large
 from tests.support.batches import batch
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-CODECS: dict[int, Callable[[bytes], bytes]] = {
+CODECS = {
     1: gzip_encode,
     2: snappy_encode,
     3: lz4_encode,
@@ -28,20 +24,20 @@ CODECS: dict[int, Callable[[bytes], bytes]] = {
 RAW_SNAPPY = 2
 
 
-def held(codec: int, body: bytes) -> bool:
+def held(codec, body):
     """Ask as a client does."""
     return too_large(codec, memoryview(body))
 
 
 @pytest.fixture
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small(monkeypatch):
     monkeypatch.setattr(unpacking, "MOST_BYTES", 300_000)
 
 
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("content", ["alike", "noise"])
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_limit_is_exact(codec: int, content: str) -> None:
+def test_the_limit_is_exact(codec, content):
     """As much as may be is let through, one byte more is not, whatever the content packs to."""
     noise = random.Random(7).randbytes(300_001)
     full = b"a" * 300_001 if content == "alike" else noise
@@ -50,7 +46,7 @@ def test_the_limit_is_exact(codec: int, content: str) -> None:
 
 
 @pytest.mark.usefixtures("_small")
-def test_parts_add_up() -> None:
+def test_parts_add_up():
     """Several members or frames are unpacked one behind the other, so they count together."""
     half = b"a" * 200_000
     for codec in (1, 3, 4):
@@ -68,7 +64,7 @@ def test_parts_add_up() -> None:
 
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("codec", [0, *CODECS, 5, 7])
-def test_any_bytes_are_answered(codec: int) -> None:
+def test_any_bytes_are_answered(codec):
     """Bodies that break off or were never one raise nothing here."""
     draw = random.Random(3)
     whole = CODECS.get(codec, bytes)(b"a" * 400_000)
@@ -81,7 +77,7 @@ def test_any_bytes_are_answered(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [1, 3, 4])
-def test_one_record_stands_for_such_a_batch(codec: int) -> None:
+def test_one_record_stands_for_such_a_batch(codec):
     """It is at the place of the last, so that whoever reads goes on behind; the others are read."""
     large = batch(0, [b"one", b"0" * MOST_BYTES, b"three"], codec=codec)
     assert len(large) < 1 << 20, "a broker takes it"

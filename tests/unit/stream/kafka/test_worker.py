@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import os
-import re
 import subprocess
 import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 from unittest import mock
 from unittest.mock import Mock, call
 
@@ -24,108 +18,82 @@ from accountant.errors import BudgetError, DependencyError, LedgerError
 from stream.config.loading import load
 from stream.kafka import worker
 from stream.kafka.connectivity import Dependencies
-from stream.logs.lines import Line, Log
-from stream.logs.settings import Form, Level, LogSettings
+from stream.logs.lines import Line
 from tests.support.commands import HOUR_MS, configuration
-from tests.support.measured import fresh_metrics, sample_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from tests.support.measured import fresh_metrics
+from tests.support.said import Said
 
 
 class Ended(BaseException):
     """The process would have ended with this code."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
 
 class Tasks(worker._Tasks):
-    """Tasks without a runtime, whose end can be seen."""
+    """Tasks without a runtime, on a clock of their own, whose end can be seen."""
 
-    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         """Hold a log and nothing else."""
-        self.stream = io.StringIO()
-        self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
-        self.dependencies = Dependencies(self.log, clock_s)
+        self.said, self.now_s = Said(), 1000.0
+        self.log = self.said.log
+        self.dependencies = Dependencies(self.log, lambda: self.now_s)
+        self.starts_s = []
 
-    def lines(self) -> list[dict[str, Any]]:
-        """Return what was said."""
-        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
-
-    def _end(self, error: BaseException, code: int) -> None:
+    def _end(self, error, code):
         raise Ended(code) from error
 
+    async def run(self, *runs, found=True):
+        """Guard a task to its end; return the exit code, if the process ends.
 
-class Task:
-    """A task that takes so long and then fails or ends, time after time.
+        Args:
+            runs: how long it takes and how it ends, time after time.
+            found: whether others find the dependencies whenever it runs for longer than a moment.
+        """
+        left = iter(runs)
 
-    Args:
-        runs: how long each takes and how it ends.
-        found: whether others find the dependency whenever it runs for longer than a moment.
-    """
+        async def task():
+            self.starts_s.append(self.now_s)
+            took_s, error = next(left)
+            await sleep(took_s)
+            if took_s and found:
+                self.dependencies.kafka.found()
+                self.dependencies.ledger.found()
+            if error is not None:
+                raise error
 
-    def __init__(self, *runs: tuple[float, BaseException | None], found: bool = True) -> None:
-        self.now_s = 1000.0
-        self.starts_s: list[float] = []
-        self.tasks = Tasks(lambda: self.now_s)
-        self._found = found
-        self._runs: Iterator[tuple[float, BaseException | None]] = iter(runs)
+        async def sleep(pause_s):
+            self.now_s += pause_s
 
-    async def __call__(self) -> None:
-        """Run once more."""
-        self.starts_s.append(self.now_s)
-        took_s, error = next(self._runs)
-        self.now_s += took_s
-        if took_s and self._found:
-            self.tasks.dependencies.kafka.found()
-            self.tasks.dependencies.ledger.found()
-        if error is not None:
-            raise error
-
-    async def sleep(self, pause_s: float) -> None:
-        """Wait without waiting."""
-        self.now_s += pause_s
+        with mock.patch("asyncio.sleep", sleep):
+            try:
+                await self.guarded(task)
+            except Ended as ended:
+                return int(ended.args[0])
+        return None
 
 
-async def guarded(task: Task) -> int | None:
-    """Run a task to its end; return the exit code, if the process ends."""
-    try:
-        with mock.patch("asyncio.sleep", task.sleep):
-            await task.tasks.guarded(task)
-    except Ended as ended:
-        return ended.code
-    return None
-
-
-AWAY = [DependencyError("x", ledger=True), KafkaConnectionError("x"), asyncio.CancelledError()]
+LEDGER_AWAY, KAFKA_AWAY = DependencyError("x", ledger=True), KafkaConnectionError("x")
 
 
 @pytest.mark.parametrize(
-    ("feed", "begins"),
-    [("history", 9 * 24), ("loaded", 0), ("live", 9 * 24)],
+    ("old", "new", "begins"),
+    [
+        ("", "", 9 * 24),
+        ("    history: {from: 1970-01-01, until: 1970-01-02}\n", "", 9 * 24),
+        ("    history:", "    clock: watermarks\n    watermarks: WATERMARKS\n    history:", 0),
+    ],
+    ids=["history", "live", "loaded"],
 )
-def test_a_new_alarm_begins_with_the_next_window(feed: str, begins: int, tmp_path: Path) -> None:
+def test_a_new_alarm_begins_with_the_next_window(old, new, begins, tmp_path):
     """And with the history of a topic that is loaded; of a live feed it is for replays alone."""
     path = Path(configuration(tmp_path))
-    text = path.read_text(encoding="utf-8")
-    if feed == "live":
-        text = re.sub(r" +history: .*\n", "", text)
-    if feed == "loaded":
-        text = text.replace(
-            "    history:",
-            "    clock: watermarks\n"
-            "    watermarks: {interval: 1m, key: 0123456789abcdef}\n    history:",
-        )
-    path.write_text(text, encoding="utf-8")
-    now_ms = 9 * 24 * HOUR_MS
-    found = worker._first_starts_ms(load(path, environ={}), now_ms)
+    new = new.replace("WATERMARKS", "{interval: 1m, key: 0123456789abcdef}")
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    found = worker._first_starts_ms(load(path, environ={}), 9 * 24 * HOUR_MS)
     assert found == {"crowd": begins * HOUR_MS}
 
 
-@pytest.mark.parametrize("away", AWAY)
-async def test_what_is_away_is_tried_again_for_a_minute(away: BaseException) -> None:
+@pytest.mark.parametrize("away", [LEDGER_AWAY, KAFKA_AWAY, asyncio.CancelledError()])
+async def test_what_is_away_is_tried_again_for_a_minute(away):
     """Every second; a client that gave up cancels the task. Every outage has its own minute.
 
     ::
@@ -133,23 +101,33 @@ async def test_what_is_away_is_tried_again_for_a_minute(away: BaseException) -> 
         away   |--40 s--|    |--40 s--|    |--40 s--|
         found            10 s          10 s          10 s
     """
-    task = Task((0, away), (0, away), (0, None))
-    assert await guarded(task) is None
-    assert task.starts_s == [1000, 1001, 1002]
-    task = Task(*[(0.0, away)] * 99)
-    assert await guarded(task) == DependencyError.exit_code
-    assert task.starts_s[-1] == 1061
+    again, gone, back = Tasks(), Tasks(), Tasks()
+    assert await again.run((0, away), (0, away), (0, None)) is None
+    assert again.starts_s == [1000, 1001, 1002]
+    assert await gone.run(*[(0.0, away)] * 99) == DependencyError.exit_code
+    assert gone.starts_s[-1] == 1061
     outage = [(0.0, away)] * 40
-    task = Task(*outage, (10.0, away), *outage, (10.0, away), *outage, (10.0, None))
-    assert await guarded(task) is None
+    runs = [*outage, (10.0, away), *outage, (10.0, away), *outage, (10.0, None)]
+    assert await back.run(*runs) is None
 
 
-async def test_a_long_attempt_is_no_proof_that_it_is_back() -> None:
+async def test_a_long_attempt_is_no_proof_that_it_is_back():
     """Only what was found is back: clients may wait for long before they say that it is away."""
-    away = KafkaConnectionError("x")
-    task = Task(*[(20.0, away)] * 99, found=False)
-    assert await guarded(task) == DependencyError.exit_code
-    assert len(task.starts_s) == 4
+    tasks = Tasks()
+    assert await tasks.run(*[(20.0, KAFKA_AWAY)] * 99, found=False) == DependencyError.exit_code
+    assert len(tasks.starts_s) == 4
+
+
+async def test_what_is_away_is_named():
+    """The ledger by its errors, Kafka by the rest; whoever reaches them says that they are back."""
+    tasks = Tasks()
+    assert await tasks.run((0, LEDGER_AWAY), (0, KAFKA_AWAY), (1, None)) is None
+    assert [(line["event"], line["dependency"]) for line in tasks.said.lines] == [
+        (Line.UNREACHABLE, "ledger"),
+        (Line.UNREACHABLE, "kafka"),
+        (Line.BACK, "kafka"),
+        (Line.BACK, "ledger"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,8 +135,8 @@ async def test_a_long_attempt_is_no_proof_that_it_is_back() -> None:
     [
         (LedgerError("changed"), 2),
         (BudgetError("full"), 3),
-        (DependencyError("away", ledger=True), 4),
-        (KafkaConnectionError("away"), 4),
+        (LEDGER_AWAY, 4),
+        (KAFKA_AWAY, 4),
         (CommitFailedError("away"), 4),
         (AdminConnectionError("away"), 4),
         (ConnectionResetError("away"), 4),
@@ -169,39 +147,35 @@ async def test_a_long_attempt_is_no_proof_that_it_is_back() -> None:
         (MemoryError(), 70),
     ],
 )
-async def test_what_faust_does_not_survive_ends_the_process(
-    error: BaseException, code: int
-) -> None:
+async def test_what_faust_does_not_survive_ends_the_process(error, code):
     """Kafka away is one thing, whatever its clients raise; the rest is not waited for."""
-    with pytest.raises(Ended) as ended:
-        Tasks().lost(error)
-    assert ended.value.code == code
+    tasks = Tasks()
+    with pytest.raises(Ended, match=str(code)):
+        tasks.lost(error)
     if code != DependencyError.exit_code:
-        task = Task((0, error))
-        assert (await guarded(task), len(task.starts_s)) == (code, 1)
+        assert (await tasks.run((0, error)), len(tasks.starts_s)) == (code, 1)
 
 
-def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (ValueError("p17 in room 3"), "unexpected", {"error": "ValueError", "code": 7}),
+        (LedgerError("changed"), "LedgerError", {"message": "changed", "code": 7}),
+    ],
+)
+def test_the_last_line_says_why_and_quotes_nothing(monkeypatch, error, kind, said):
     """Type, place and exit code: the text of an unknown error may be an event."""
-    noted = Mock()
-
-    def close(code: int) -> None:
-        raise Ended(code)
-
+    noted, exits, tasks, metrics = Mock(), Mock(side_effect=Ended), Tasks(), fresh_metrics()
     monkeypatch.setattr(worker, "note", noted)
-    monkeypatch.setattr(os, "_exit", close)
-    tasks, metrics = Tasks(), fresh_metrics()
-    needed: Any = SimpleNamespace(ledger="ledger", metrics=metrics)
-    tasks.runtime = needed
-    for error, code in ((ValueError("p17 in room 3"), 70), (LedgerError("changed"), 2)):
-        with pytest.raises(Ended, match=str(code)):
-            worker._Tasks._end(tasks, error, code)
-    unknown, known = tasks.lines()
-    assert (unknown["event"], unknown["error"], unknown["code"]) == (Line.FATAL, "ValueError", 70)
-    assert (known["message"], known["code"]) == ("changed", 2)
-    assert "p17" not in tasks.stream.getvalue()
-    assert noted.mock_calls == [call("ledger", "unexpected"), call("ledger", "LedgerError")]
-    assert sample_value(metrics.custodian, "tocsin_stopping_timestamp_seconds") > 0
+    monkeypatch.setattr(os, "_exit", exits)
+    tasks.runtime = Mock(ledger="ledger", metrics=metrics)
+    with pytest.raises(Ended):
+        worker._Tasks._end(tasks, error, 7)
+    (line,) = tasks.said.lines
+    assert {"event": Line.FATAL, **said}.items() <= line.items()
+    assert "p17" not in tasks.said.text
+    assert (noted.mock_calls, exits.mock_calls) == ([call("ledger", kind)], [call(7)])
+    assert metrics.custodian.get_sample_value("tocsin_stopping_timestamp_seconds") > 0
 
 
 NO_THREADS = """
@@ -221,7 +195,7 @@ asyncio.run(tasks.guarded(lambda: asyncio.to_thread(print)))
 """
 
 
-def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
+def test_what_fails_ends_the_process_where_no_thread_can_be_had():
     """Under a limit of processes the refusal cannot be noted, and the exit code is there."""
     told = subprocess.run(
         [sys.executable, "-c", NO_THREADS], capture_output=True, text=True, timeout=120, check=False
@@ -231,22 +205,7 @@ def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
     assert "Traceback" not in told.stderr
 
 
-async def test_what_is_away_is_named() -> None:
-    """The ledger by its errors, Kafka by the rest; whoever reaches them says that they are back."""
-    task = Task((0, AWAY[0]), (0, AWAY[1]), (0, None))
-    assert await guarded(task) is None
-    dependencies = task.tasks.dependencies
-    for one in (dependencies.kafka, dependencies.ledger):
-        one.found()
-    assert [(line["event"], line["dependency"]) for line in task.tasks.lines()] == [
-        (Line.UNREACHABLE, "ledger"),
-        (Line.UNREACHABLE, "kafka"),
-        (Line.BACK, "kafka"),
-        (Line.BACK, "ledger"),
-    ]
-
-
-async def test_a_cancelled_task_just_ends() -> None:
+async def test_a_cancelled_task_just_ends():
     """Faust cancels its services when it stops."""
     running = asyncio.create_task(Tasks().guarded(lambda: asyncio.sleep(60)))
     await asyncio.sleep(0)

@@ -10,7 +10,6 @@ import hmac
 import json
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import msgspec
@@ -32,18 +31,12 @@ from tests.support.mappings import models_of
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.targets import Inbox, Mosquitto
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from stream.decisions.lifecycle import Notice
-
 NOW_MS = 3 * HOUR_MS
 KINDS = {place[0]: model for place, model in models_of(NotifyModel).items() if place[1:] == ("*",)}
 SECRET = "a secret of many bytes"  # noqa: S105  # no server knows it
 
 
-def told(*rooms: Sequence[str], denied: int = -1) -> list[list[Notice]]:
+def told(*rooms, denied=-1):
     """Return the notices of windows in which these rooms ring, at a severity after an @."""
     state, found = State(), []
     for number, ringing in enumerate(rooms):
@@ -58,22 +51,36 @@ def told(*rooms: Sequence[str], denied: int = -1) -> list[list[Notice]]:
     return found
 
 
-async def posted(*rooms: Sequence[str], denied: int = -1) -> list[list[dict[str, Any]]]:
-    """Return the alerts that an Alertmanager is sent: window by window, then again."""
+@pytest.fixture(scope="module")
+def served():
+    """A web server that keeps what it is sent."""
     with Inbox() as inbox:
-        target = AlertmanagerTarget(
-            "main", url=f"{inbox.url}/", resend_interval=1000, now_ms=lambda: NOW_MS
-        )
-        for notices in told(*rooms, denied=denied):
-            await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
-        await target.refresh()
-        await target.close()
-        return inbox.at("/api/v2/alerts")  # type: ignore[return-value]
+        yield inbox
 
 
-async def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
+@pytest.fixture
+def inbox(served):
+    """The same, which has got nothing yet and takes everything."""
+    served.letters.clear()
+    served.answers.clear()
+    return served
+
+
+async def posted(inbox, *rooms, denied=-1):
+    """Return the alerts that an Alertmanager is sent: window by window, then again."""
+    target = AlertmanagerTarget(
+        "main", url=f"{inbox.url}/", resend_interval=1000, now_ms=lambda: NOW_MS
+    )
+    for notices in told(*rooms, denied=denied):
+        await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
+    await target.refresh()
+    await target.close()
+    return inbox.at("/api/v2/alerts")
+
+
+async def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved(inbox):
     """The same labels throughout; what fires ends in the future, what is resolved has ended."""
-    alerts = [alert for alert, *_ in await posted(["hall"], ["hall"], [])]
+    alerts = [alert for alert, *_ in await posted(inbox, ["hall"], ["hall"], [])]
     labels = alerts[0]["labels"]
     assert [alert["labels"] for alert in alerts] == [labels] * 3
     assert (labels["room_id"], labels["alertname"]) == ("hall", "crowd")
@@ -82,17 +89,17 @@ async def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
     assert {from_iso_utc(alert["startsAt"]) for alert in alerts} == {0}
 
 
-async def test_another_severity_is_another_alert() -> None:
+async def test_another_severity_is_another_alert(inbox):
     """In the window in which it changes, the old one ends and the new one begins."""
-    _, changed, silent = await posted(["hall@warning"], ["hall@critical"], [])
+    _, changed, silent = await posted(inbox, ["hall@warning"], ["hall@critical"], [])
     by_level = {one["labels"]["severity"]: from_iso_utc(one["endsAt"]) for one in changed}
     assert by_level == {"warning": NOW_MS - 5, "critical": 4 * HOUR_MS}
     assert [one["labels"]["severity"] for one in silent] == ["critical"]
 
 
-async def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
+async def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own(inbox):
     """An Alertmanager that forgot is told what fires; a denied window renews it and is an alert."""
-    *_, denied, again = await posted(["hall"], [], denied=1)
+    *_, denied, again = await posted(inbox, ["hall"], [], denied=1)
     assert [alert["labels"]["alertname"] for alert in denied] == ["TocsinWindowDenied", "crowd"]
     assert denied[0]["labels"] == {
         "alertname": "TocsinWindowDenied",
@@ -103,7 +110,7 @@ async def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> 
 
 
 @contextlib.asynccontextmanager
-async def pager(url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+async def pager(url):
     """Yield what sends a notice to a web server."""
     target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
     ((notice,),) = told(["hall"])
@@ -122,33 +129,25 @@ async def pager(url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
         (503, AwayError),
     ],
 )
-async def test_an_answer_says_whether_to_try_again(
-    status: int, raised: type[Exception] | None
-) -> None:
-    """Later, never, or taken; and a port that is closed is later."""
-    with Inbox({"/x": status}) as inbox:
-        url = f"{inbox.url}/x"
-        async with pager(url) as send:
-            with contextlib.nullcontext() if raised is None else pytest.raises(raised):
-                await send()
-        ((_, headers, content),) = inbox.letters
+async def test_an_answer_says_whether_to_try_again(inbox, status, raised):
+    """Later, never, or taken."""
+    inbox.answers["/x"] = status
+    async with pager(f"{inbox.url}/x") as send:
+        with contextlib.nullcontext() if raised is None else pytest.raises(raised):
+            await send()
+    ((_, headers, content),) = inbox.letters
     signed = f"{json.loads(content)['notice_id']}.{NOW_MS // 1000}.".encode() + content
     proof = base64.b64encode(hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{proof}"
     assert json.loads(content)["status"] == "firing"
-    async with pager(url) as send:
-        with pytest.raises(AwayError):
-            await send()
 
 
-async def test_who_takes_a_connection_and_never_answers_is_away(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch):
     """After its limit, and tried again: the second time it is asked anew."""
     monkeypatch.setattr(posting, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
     left = asyncio.Semaphore(0)
 
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def silent(reader, writer):
         with contextlib.suppress(ConnectionError):
             await reader.read()
         writer.close()
@@ -161,6 +160,9 @@ async def test_who_takes_a_connection_and_never_answers_is_away(
                 with pytest.raises(AwayError, match="Timeout"):
                     await send()
                 await left.acquire()
+            server.close()  # a port that is closed is later, too
+            with pytest.raises(AwayError):
+                await send()
     assert left.locked(), "nobody else connected"
 
 
@@ -179,14 +181,12 @@ async def test_who_takes_a_connection_and_never_answers_is_away(
         ("\ufffe", "%EF%BF%BE"),
     ],
 )
-def test_a_value_is_one_level_of_a_topic(value: str, level: str) -> None:
+def test_a_value_is_one_level_of_a_topic(value, level):
     """No value reaches into another's topic, and no two values share one."""
     assert escaped(value) == level
 
 
-async def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(tmp_path, monkeypatch):
     """A topic that is too long at once, a message that the broker hangs up on at the third try.
 
     Mosquitto itself refuses it: packets of more than 2,000 bytes end a connection here.
@@ -214,7 +214,7 @@ async def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_takes_the_keys_that_it_has(kind: str) -> None:
+def test_a_kind_takes_the_keys_that_it_has(kind):
     """The file of a kind is found by its key, and its target takes what is written below it."""
     target = import_module(f"{notify.__name__}.{kind}").TARGET
     taken = signature(target).parameters

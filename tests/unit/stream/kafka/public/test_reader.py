@@ -19,8 +19,6 @@ from stream.kafka.public.reader import delivered_to
         (91, False, 10),  # the topic was made anew: nothing of it is passed over in silence
     ],
 )
-def test_a_group_goes_on_where_it_stopped(
-    known: int | None, *, from_beginning: bool, place: int
-) -> None:
+def test_a_group_goes_on_where_it_stopped(known, *, from_beginning, place):
     """Of a partition that holds the offsets 10 to 89."""
     assert delivered_to(known, 10, 90, from_beginning=from_beginning) == place
