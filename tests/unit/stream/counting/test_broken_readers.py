@@ -103,9 +103,9 @@ class CutsByReads(PartitionReader):
 class StartsAtWindow(PartitionReader):
     """Takes the start of its oldest window for the start of the slice."""
 
-    def begin(self, cursors: Any, start: ReadStart) -> None:
+    def begin(self, cursors: Any, start: ReadStart, used: Any = None) -> None:
         """Remember where that is."""
-        super().begin(cursors, start)
+        super().begin(cursors, start, used)
         self.oldest_ms = min(cursors.values())
 
     def count_batch(self, batch: Batch) -> None:

@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 
 from accountant.units import PrivacyUnit
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.model.feeds import Codec
 from stream.windows.cumulative import CumulativeCalendar
-from tests.support.neighbours import dense, neighbours, read, reader_of, record_of
-from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, alarms_of, random_log
+from tests.support.neighbours import dense, neighbours, read, scattered
+from tests.support.random_logs import MINUTE_MS, Setup, alarms_of, random_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from stream.model.alarms import Alarms
-    from tests.support.random_logs import Event, Log, Message
+    from tests.support.random_logs import Event, Log
 
 STEPS = 3
 PLAIN = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=2)
@@ -122,30 +122,9 @@ class BeginsAtTheStep(PartitionReader):
         return min(cursors.values()) - self.feed.allowed_skew_ms
 
 
-def resumed_otherwise(
-    setup: Setup, partition: int, messages: Sequence[Message], reader: type[PartitionReader]
-) -> bool:
-    """Whether somebody who comes back at any step counts otherwise from there on."""
-    alarms = early(setup)
-    whole = read(alarms, setup, partition, messages)
-    for step in range(2 * STEPS):
-        cursors = dict.fromkeys(alarms.by_name, START_MS + step * MINUTE_MS)
-        again = reader_of(alarms, setup, partition, reader)
-        from_ms = again.reads_from_ms(cursors)
-        again.begin(cursors, ReadStart(whole=True))
-        rest = [one for one in messages if not one.log_append or one.append_ms >= from_ms]
-        again.read([record_of(setup, message) for message in rest])
-        again.arrived_through(END_MS)
-        found = {partial.key: partial.digest for partial in again.partials()}
-        assert min(key.start_ms for key in found) == START_MS + step * MINUTE_MS
-        if any(whole[key].digest != digest for key, digest in found.items()):
-            return True
-    return False
-
-
 def test_who_comes_back_at_a_later_step_counts_the_window_from_its_start() -> None:
     """Partials are those of a reader that never stopped; a twin that reads too little is caught."""
-    logs = [random_log(PLAIN, random.Random(f"back {seed}")) for seed in range(3)]
-    slices = [(at, messages) for log in logs for at, messages in enumerate(log)]
-    assert not any(resumed_otherwise(PLAIN, *one, PartitionReader) for one in slices)
-    assert any(resumed_otherwise(PLAIN, *one, BeginsAtTheStep) for one in slices)
+    rng = random.Random("back")
+    logs = [random_log(PLAIN, rng) for _ in range(10)]
+    assert not any(scattered(early(PLAIN), PLAIN, log, rng, PartitionReader) for log in logs)
+    assert any(scattered(early(PLAIN), PLAIN, log, rng, BeginsAtTheStep) for log in logs)

@@ -33,14 +33,11 @@ def test_grouping_is_exact_whether_keys_are_packed_or_mixed(
             patch.setattr(grouping, "_mix", lambda words: words * np.uint64(0))
         order, fresh = grouped(*columns)
         first, times = firsts(*columns), occurrence(*columns)
-    assert sorted(order.tolist()) == list(range(len(keys)))
-    runs: list[list[int]] = []
-    for at, new in zip(order.tolist(), fresh.tolist(), strict=True):
-        if new:
-            runs.append([])
-        runs[-1].append(at)
-    assert all(run == sorted(run) and len({keys[at] for at in run}) == 1 for run in runs)
-    assert len(runs) == len(set(keys))
+    runs = [run.tolist() for run in np.split(order, np.flatnonzero(fresh)[1:])]
+    places: dict[tuple[int, ...], list[int]] = {}
+    for at, key in enumerate(keys):
+        places.setdefault(key, []).append(at)
+    assert sorted(runs) == (sorted(places.values()) or [[]])
     assert times.tolist() == [keys[:at].count(key) for at, key in enumerate(keys)]
     assert first.tolist() == [key not in keys[:at] for at, key in enumerate(keys)]
 

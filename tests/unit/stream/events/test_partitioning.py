@@ -42,11 +42,3 @@ def test_partitions(keys: list[bytes], partitions: int) -> None:
     by_crc = partitions_of(strings, Partitioner.CRC32, partitions)
     assert by_murmur.tolist() == [(kafka_murmur2(k) & 0x7FFFFFFF) % partitions for k in keys]
     assert by_crc.tolist() == [zlib.crc32(key) % partitions for key in keys]
-
-
-def test_taking_the_absolute_value_is_caught() -> None:
-    """``abs`` in place of ``toPositive``, a classic mistake, sends some key elsewhere."""
-    keys = [f"person-{number}".encode() for number in range(50)]
-    wrong = np.abs(murmur2(texts_of(keys)).view(np.int32).astype(np.int64)) % 4
-    right = partitions_of(texts_of(keys), Partitioner.MURMUR2, 4)
-    assert (wrong != right).any()
