@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,14 +34,6 @@ KINDS = {
 REASONS = {drop.value for drop in Drop}
 
 
-class Decodes(Protocol):
-    """What the properties are about: ``Decoder`` or a broken twin of it."""
-
-    def decode(self, records: Sequence[Record]) -> tuple[Batch, Mapping[str, int]]:
-        """Decode records."""
-        ...
-
-
 def a_feed(codec: Codec, **changes: Any) -> Feed:
     """A feed with a field of every type."""
     options: dict[str, Any] = {
@@ -61,7 +53,6 @@ def a_reader(
 ) -> PartitionReader:
     """A reader of a topic's only partition, that begins each alarm at its first window."""
     first = more.pop("first", 0)
-    silent: dict[str, Any] = {"on_read": lambda _count: None, "on_drops": lambda _drops: None}
     reader = PartitionReader(
         feed=feed,
         partition=0,
@@ -70,7 +61,6 @@ def a_reader(
         alarms=alarms,
         budget=budget,
         hash_key=HASH_KEY,
-        **silent,
         **more,
     )
     reader.begin({query.id: first for query in alarms}, ReadStart(whole=whole))
@@ -124,7 +114,7 @@ def laid_out(batch: Batch) -> list[tuple[Any, ...]]:
     )
 
 
-def assert_independent(decoder: Decodes, records: Sequence[Record]) -> None:
+def assert_independent(decoder: AtOnce, records: Sequence[Record]) -> None:
     """Decoding everything at once is decoding every record by itself."""
     batch, drops = decoder.decode(records)
     rows: list[tuple[Any, ...]] = []

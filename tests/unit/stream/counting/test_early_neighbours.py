@@ -21,7 +21,7 @@ from stream.counting.partition import PartitionReader
 from stream.model.feeds import Codec
 from stream.windows.cumulative import CumulativeCalendar
 from tests.support.neighbours import dense, neighbours, read, scattered
-from tests.support.random_logs import MINUTE_MS, Setup, alarms_of, random_log
+from tests.support.random_logs import MINUTE_MS, Setup, random_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ Looks = dict[tuple[str, int], list[np.ndarray]]
 @cache
 def early(setup: Setup) -> Alarms:
     """Return counts, distinct counts and sums over windows that are looked at every minute."""
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     calendar = CumulativeCalendar(STEPS * MINUTE_MS, MINUTE_MS)
     queries = {
         name: replace(alarms.by_name[name], calendar=calendar)

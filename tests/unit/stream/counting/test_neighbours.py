@@ -17,7 +17,7 @@ import pytest
 
 from stream.counting.partition import PartitionReader
 from tests.support.neighbours import breach, dense, read, scattered
-from tests.support.random_logs import SETUPS, Setup, alarms_of, random_log
+from tests.support.random_logs import SETUPS, Setup, random_log
 
 SEEDS = range(2)
 
@@ -26,27 +26,25 @@ SEEDS = range(2)
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
 def test_no_neighbour_moves_more_than_its_share(setup: Setup) -> None:
     """One event, or one person in one period, moves its own cells by at most D, one step of s'."""
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     for seed in SEEDS:
         log = random_log(setup, random.Random(f"{setup} {seed}"))
-        assert not breach(alarms, setup, log), seed
+        assert not breach(setup.alarms, setup, log), seed
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
 def test_nothing_depends_on_reads_or_restarts(setup: Setup) -> None:
     """Partials, offsets included, are the same for any split and from any later slice on."""
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     for seed in SEEDS:
         rng = random.Random(f"split {setup} {seed}")
         log = random_log(setup, rng, size=30)
-        assert not scattered(alarms, setup, log, rng, PartitionReader), seed
+        assert not scattered(setup.alarms, setup, log, rng, PartitionReader), seed
 
 
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
 def test_offsets_say_nothing_but_the_order(setup: Setup) -> None:
     """Numbering the records anew changes no statistic, so a removed record leaves no gap."""
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     for partition, messages in enumerate(random_log(setup, random.Random(str(setup)), size=30)):
         renumbered = [replace(message, offset=at) for at, message in enumerate(messages)]
         before, after = (

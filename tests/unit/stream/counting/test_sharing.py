@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -65,7 +65,7 @@ def beside_others(setup: Setup, rng: random.Random) -> str:
     Of every alarm there are twins that differ in their thresholds only, and some that differ from
     it in one thing that matters.
     """
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     queries = []
     for query in alarms.by_name.values():
         queries += [query, replace(query, id=f"{query.id} twin", fingerprint="of the twin")]
@@ -120,21 +120,13 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
     alarms_alike: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are made, counted and cut once; a partial is each alarm's own."""
-    calls: Counter[str] = Counter()
-
-    def counted(of: Any, name: str) -> None:
-        method = getattr(of, name)
-
-        def call(*args: Any, **options: Any) -> Any:
-            calls[name] += 1
-            return method(*args, **options)
-
-        monkeypatch.setattr(of, name, call)
-
+    spies = []
     for of, name in ((WindowCounter, "add"), (WindowCounter, "cuts"), (Columns, "cells")):
-        counted(of, name)
+        method = getattr(of, name)
+        spies.append(create_autospec(method, side_effect=method))
+        monkeypatch.setattr(of, name, spies[-1])
     setup = _SETUPS[0]
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     query = alarms.by_name["count"]
     queries = [replace(query, id=f"alarm{at}", fingerprint=f"{at}") for at in range(alarms_alike)]
     (log,) = random_log(setup, random.Random("alike"), size=30)
@@ -143,7 +135,7 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
     windows = {key.start_ms for key in partials}
     assert len(partials) == alarms_alike * len(windows)
     assert {one.fingerprint for one in partials.values()} == {q.fingerprint for q in queries}
-    assert calls == {"add": 2, "cells": 2, "cuts": len(windows)}
+    assert [spy.call_count for spy in spies] == [2, len(windows), 2]
 
 
 def test_queries_of_two_feeds_are_not_counted_together() -> None:

@@ -43,7 +43,7 @@ def capped(setup: Setup, most: int = 1) -> Alarms:
 
     Alarms over the same rows and windows share a counter.
     """
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     caps = replace(alarms.budget.contribution, windows_per_period=most)
     twice = replace(alarms.by_name["count"], id="count-again")
     queries = {**alarms.by_name, "count-again": twice}

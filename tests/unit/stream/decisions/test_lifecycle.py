@@ -66,19 +66,14 @@ def moved(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
 
 def firing(past: str, terms: Lifecycle) -> bool:
     """Tell whether a group fires after these windows: the definition, from the whole past."""
-    answered: list[bool] = []
-    fires, begin, silent_since = False, 0, 0
-    for what in past:
-        if what not in (RING, SILENT):
-            continue
-        answered.append(what == RING)
-        if fires:
-            tail = answered[silent_since:]
-            quiet = len(tail) - (max((i + 1 for i, one in enumerate(tail) if one), default=0))
-            if quiet == terms.resolve_after:
-                fires, begin = False, len(answered)
-        elif sum(answered[begin:][-terms.among :]) >= terms.needed:
-            fires, silent_since = True, len(answered)
+    answered = [what == RING for what in past if what in (RING, SILENT)]
+    fires, begin = False, 0
+    for at in range(1, len(answered) + 1):
+        window = answered[begin:at]
+        if fires and window[-terms.resolve_after :] == [False] * terms.resolve_after:
+            fires, begin = False, at
+        elif not fires and sum(window[-terms.among :]) >= terms.needed:
+            fires, begin = True, at
     return fires
 
 

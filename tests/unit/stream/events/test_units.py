@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.events.units import Roster, Units
+from stream.events.units import Units
 
 WORD = st.integers(0, 2)
 
@@ -29,16 +29,3 @@ def test_joined_parts_are_the_whole(rows: list[tuple[int, int]], cuts: list[int]
         assert set(trimmed.number.tolist()) == set(range(len(trimmed.roster)))
         # The roster of all, or nobody who is in no row.
         assert (joined.roster is whole.roster) if parts is of_one else (trimmed is joined)
-
-
-def test_a_roster_that_grows_leaves_numbers_as_they_were() -> None:
-    """Whoever was given a number before others came has it still."""
-    table = np.arange(40, dtype=np.uint64).reshape(20, 2)
-    roster = Roster()
-    held = []
-    for start, stop in ((0, 1), (1, 3), (3, 4), (4, 20)):
-        roster.extend(table[start:stop])
-        held.append((Units(np.arange(stop), roster), table[:stop].tolist()))
-    assert len(roster) == 20
-    for units, hashes in held:
-        assert units.hashes().tolist() == hashes
