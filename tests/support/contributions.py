@@ -31,7 +31,7 @@ RNG = st.integers(0, 2**32).map(np.random.default_rng)
 def rows_of(size: int, **columns: Any) -> Rows:
     """Rows of one person at time 0 in cell 0, of weight 1, in log order, but for some columns."""
     zeros, ones = np.zeros(size, np.int64), np.ones((1, size), np.int64)
-    usual = {
+    usual: dict[str, Any] = {
         "time_ms": zeros,
         "append_ms": zeros,
         "offset": np.arange(size),

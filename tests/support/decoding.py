@@ -87,6 +87,11 @@ def at(offset: int, value: bytes | None, *, log_append: bool = True) -> Record:
     return Record(offset, NOON_MS + 7 * offset, log_append=log_append, value=value)
 
 
+def in_a_row(*values: bytes | None) -> list[Record]:
+    """Records of these values."""
+    return [at(offset, value) for offset, value in enumerate(values)]
+
+
 def ipc(columns: Mapping[str, pa.Array], **options: Any) -> bytes:
     """One message: an IPC stream of one batch."""
     batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

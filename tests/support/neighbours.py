@@ -212,9 +212,9 @@ def _query_breach(
         score = score_of(query.condition, query.aim.tolerances)
         if np.abs(score.read(here) - score.read(there)).max() > 1:
             return "an answer moved by more than one step"
-    if alarms.budget.unit is PrivacyUnit.EVENT and windows > query.calendar.overlap:
-        return "too many windows moved"
-    return ""
+    of_event = alarms.budget.unit is PrivacyUnit.EVENT
+    most = query.calendar.overlap if of_event else alarms.budget.contribution.windows_per_period
+    return "too many windows moved" if most is not None and windows > most else ""
 
 
 def _cell_breach(

@@ -32,9 +32,11 @@ def fates(bounds: Bounds, rows: Contributions) -> list[str]:
                 used.add(copy)
                 new.append(statistic)
                 number[place] += 1
-                few += [statistic] if distinct or number[place] <= bounds.events_per_cell else []
+                if distinct or number[place] <= bounds.events_per_cell:
+                    few.append(statistic)
         cells = reached[unit, period]
-        cells += [cell] if new and cell not in cells else []
+        if new and cell not in cells:
+            cells.append(cell)
         again = [each for each in few if bounds.distinct[each] and (each, unit, cell) in met]
         if not new:
             found.append("repeat")

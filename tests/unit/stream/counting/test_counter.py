@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace
@@ -24,10 +23,8 @@ from stream.counting.sums import SUM_LIMIT, Sums
 from stream.events.units import Roster, Units
 from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
-from stream.windows.calendars import FixedCalendar
 from tests.support import reference
 from tests.support.contributions import rows_of
-from tests.support.yardstick import steps
 
 if TYPE_CHECKING:
     from stream.counting.bounding import Contributions
@@ -206,32 +203,3 @@ def test_late_rows_in_a_large_domain_stay_small() -> None:
         sums.add(np.array([cell]), None)
     assert sums._words.shape == (2, 2)
     assert [found.tolist() for found in sums.nonzero()] == [[5, 999_999], [1, 2]]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("kind", "limit"), [(Weight.COUNT, 10_000_000), (Weight.DISTINCT_UNITS, 60_000_000)]
-)
-def test_high_rates(kind: Weight, limit: int) -> None:
-    """A million rows take well under a second: 30-50 ms for COUNT, 300 ms for DISTINCT.
-
-    The limits asserted are ten times as long.
-    """
-    rng = np.random.default_rng(1)
-    people = Roster(rng.integers(0, 2**64, (100_000, 2), dtype=np.uint64))
-    times = np.sort(rng.integers(0, reference.HOUR_MS, 1_000_000))
-    rows = rows_of(
-        len(times),
-        time_ms=times,
-        append_ms=times + rng.integers(0, 1_000, len(times)),
-        cell=rng.integers(0, 1_000, len(times)),
-        unit=Units(rng.integers(0, len(people), len(times)), people),
-    )
-    query = replace(
-        reference.make_query(TUMBLING, kind),
-        calendar=FixedCalendar(reference.HOUR_MS, reference.HOUR_MS),
-        grace_ms=1_000,
-        domain=Domain(("room",), (tuple(map(str, range(1_000))),)),
-    )
-    fresh = [WindowCounter(query, EVENT) for _ in range(3)]
-    assert steps(lambda: fresh.pop().add(rows)) < limit

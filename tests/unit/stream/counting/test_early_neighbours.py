@@ -8,7 +8,7 @@ on.
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 STEPS = 3
 PLAIN = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=2)
 SETUPS = [PLAIN, Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=True, partitions=1)]
-Looks = dict[tuple[str, int], list[np.ndarray]]
-"""By alarm and start of the window, every cell at each look."""
+Looks = dict[tuple[str, int], np.ndarray]
+"""By alarm and start of the window, shape (looks, cells)."""
 
 
 @cache
@@ -50,17 +50,15 @@ def early(setup: Setup) -> Alarms:
 
 def looked(setup: Setup, log: Log) -> Looks:
     """Return what every look sees, all partitions together."""
-    alarms = early(setup)
-    found: defaultdict[tuple[str, int], dict[int, Any]] = defaultdict(dict)
+    found: Any = defaultdict(Counter)
     for partition, messages in enumerate(log):
-        for key, partial in read(alarms, setup, partition, messages).items():
-            window = key.start_ms // MINUTE_MS // STEPS * STEPS * MINUTE_MS
-            seen = found[key.query, window]
-            seen[key.start_ms] = seen.get(key.start_ms, 0) + dense(partial)
+        for key, partial in read(early(setup), setup, partition, messages).items():
+            window = key.start_ms - key.start_ms % (STEPS * MINUTE_MS)
+            found[key.query, window][key.start_ms] += dense(partial)
     return {
-        place: [each[at] for at in sorted(each)]
-        for place, each in found.items()
-        if len(each) == STEPS
+        place: np.stack([looks[at] for at in sorted(looks)])
+        for place, looks in found.items()
+        if len(looks) == STEPS
     }
 
 
@@ -69,8 +67,7 @@ def moves(setup: Setup, log: Log) -> Iterator[tuple[str, int, np.ndarray, Event]
     full = looked(setup, log)
     for rest, (gone,) in neighbours(setup, log):
         for (query, window), here in looked(setup, rest).items():
-            change = np.stack(full[query, window]) - np.stack(here)
-            if change.any():
+            if (change := full[query, window] - here).any():
                 yield query, window, change, gone
 
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.costs.noisy import Noisy
-from accountant.ledger.ledger import Ledger
-from accountant.records import BudgetTerms, LogIdentity, Outcome
+from accountant.records import Outcome
 from accountant.store.private import NOISY
 from accountant.store.tables import PRIVATE
-from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.custody.changes import apply_changes
 from stream.decisions.lifecycle import State, step
@@ -28,11 +26,11 @@ from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
-from tests.support.ledgers import TOPIC_ID, Series, registration, settle
+from tests.support.ledgers import EVENT, Series, admit, must_verify, open_ledger, set_up, settle
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.decisions.records import CountRecord
     from stream.model.alarms import Alarms
@@ -51,6 +50,7 @@ TWO = (
 )
 OWN = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
 EARLY = (alarm("early", "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)", "COUNT(*) > 9"),)
+PANES = Series("panes-1")
 KILLED_AT = [step for step in Step if step is not Step.AFTER_POLL]
 
 
@@ -83,22 +83,6 @@ def cut_off(
     some = list(islice(going, after))
     going.close()
     return some
-
-
-@pytest.fixture
-def ledger_path(tmp_path: Path) -> Path:
-    """Return where a ledger with a query of one budget lies."""
-    path = tmp_path / "ledger.db"
-    with ledger_at(path) as ledger:
-        ledger.pins.register_budget(BudgetTerms("s", PrivacyUnit.EVENT, 100, ""))
-        ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "rooms", 2))
-        ledger.pins.register_query(registration(Series("panes-1", 10, 10)))
-    return path
-
-
-def ledger_at(path: Path) -> Ledger:
-    """Open a ledger."""
-    return Ledger.open(f"sqlite:///{path}", clock_ms=lambda: 1_000_000, entropy=NoiseSource().token)
 
 
 @pytest.mark.parametrize("at", KILLED_AT, ids=str)
@@ -250,23 +234,28 @@ def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
     assert [one.reason for one in late] == [*["pane_gone"] * 3, "not_admitted"]
 
 
-def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger_path: Path) -> None:
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger with four windows of panes that are admitted."""
+    with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as found:
+        set_up(found, EVENT, 100, [PANES])
+        admit(found, 40, PANES)
+        yield found
+
+
+def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger: Ledger) -> None:
     """Two workers drew, one stored: the other is given what is there, and its draw is dropped."""
-    window = Series("panes-1", 10, 10)
-    with ledger_at(ledger_path) as ledger:
-        ledger.admit("s", [window.request(0)])
-        first = settle(ledger, window, 0, noisy=Noisy(b"first", 0))
-        assert settle(ledger, window, 0, noisy=Noisy(b"second", 0)) == first
-        (row,) = ledger.noisy.between("panes-1", 0, 10)
-        assert row.counts == b"first"
-        assert ledger.reports.verify() == []
+    first = settle(ledger, PANES, 0, noisy=Noisy(b"first", 0))
+    assert settle(ledger, PANES, 0, noisy=Noisy(b"second", 0)) == first
+    (row,) = ledger.noisy.between("panes-1", 0, 10)
+    assert row.counts == b"first"
+    must_verify(ledger)
 
 
-def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
+def test_stored_panes_that_were_changed_are_found(ledger: Ledger) -> None:
     """A pane drawn again in its row's place, one that is gone, one that nothing decided."""
-    window = Series("panes-1", 10, 10)
-    mine, gone = PRIVATE.c.kind == NOISY, PRIVATE.delete()
-    second = (mine, PRIVATE.c.start_ms == 10)
+    gone, mine = PRIVATE.delete(), PRIVATE.c.kind == NOISY
+    second = mine & (PRIVATE.c.start_ms == 10)
 
     def edited(statement: Any) -> list[str]:
         with ledger._store.write() as tx:
@@ -279,23 +268,21 @@ def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
             tx.private.put(NOISY, "panes-1", start_ms, start_ms + 10, "f1", b"again")
         return ledger.reports.verify()
 
-    with ledger_at(ledger_path) as ledger:
-        ledger.admit("s", [window.request(index) for index in range(4)])
-        for index in range(3):
-            settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 10))
-        assert ledger.reports.verify() == []
-        assert drawn(0) == ["noisy counts of 'panes-1' belong to no decision"]
-        assert edited(gone.where(mine, PRIVATE.c.start_ms == 0)) == []
-        assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
-        (row, _) = edited(PRIVATE.update().where(*second).values(body=b"and again"))
-        assert row.startswith("a row of tocsin_private is not what was stored")
-        for rows_gone in (gone.where(*second), gone.where(mine)):
-            (problem,) = edited(rows_gone)
-            assert problem == "noisy counts of 'panes-1' are gone, and windows to come read them"
-        settle(ledger, window, 3, noisy=Noisy(b"noisy 3", 30))
-        assert ledger.reports.verify() == []
-        ledger.pins.remove_alarm("panes-1")
-        assert ledger.reports.verify() == []
+    for index in range(3):
+        settle(ledger, PANES, index, noisy=Noisy(f"noisy {index}".encode(), 10))
+    must_verify(ledger)
+    assert drawn(0) == ["noisy counts of 'panes-1' belong to no decision"]
+    assert edited(gone.where(mine & (PRIVATE.c.start_ms == 0))) == []
+    assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
+    (row, _) = edited(PRIVATE.update().where(second).values(body=b"and again"))
+    assert row.startswith("a row of tocsin_private is not what was stored")
+    for some in (gone.where(second), gone.where(mine)):
+        (problem,) = edited(some)
+        assert problem == "noisy counts of 'panes-1' are gone, and windows to come read them"
+    settle(ledger, PANES, 3, noisy=Noisy(b"noisy 3", 30))
+    must_verify(ledger)
+    ledger.pins.remove_alarm("panes-1")
+    must_verify(ledger)
 
 
 def test_archiving_leaves_the_panes_that_are_read(tmp_path: Path) -> None:

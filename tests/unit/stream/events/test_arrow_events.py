@@ -18,7 +18,7 @@ from stream.events import arrow_events, arrow_frames, codings
 from stream.events.columns import MAX_STRING_BYTES
 from stream.model.feeds import Codec
 from stream.windows.instants import TIME_END_MS
-from tests.support.decoding import NOON_MS, a_decoder, assert_independent, at
+from tests.support.decoding import NOON_MS, a_decoder, assert_independent, at, in_a_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -192,14 +192,12 @@ DAMAGE = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_si
 )
 def test_arrow_messages_are_independent(values: list[bytes | None]) -> None:
     """What a message gives does not depend on the messages around it, however one is damaged."""
-    records = [at(offset, value) for offset, value in enumerate(values)]
-    assert_independent(a_decoder(Codec.ARROW), records)
+    assert_independent(a_decoder(Codec.ARROW), in_a_row(*values))
 
 
 def judged(*messages: bytes) -> tuple[list[int], Mapping[str, int]]:
     """Return of which message each row is that stays, and what is dropped."""
-    records = [at(offset, message) for offset, message in enumerate(messages)]
-    batch, drops = a_decoder(Codec.ARROW).decode(records)
+    batch, drops = a_decoder(Codec.ARROW).decode(in_a_row(*messages))
     return batch.offset.tolist(), drops
 
 

@@ -25,6 +25,7 @@ from tests.support.decoding import (
     a_decoder,
     assert_independent,
     at,
+    in_a_row,
     laid_out,
 )
 from tests.support.texts import texts_of
@@ -148,7 +149,7 @@ def test_json_messages_are_independent(records: list[Record], at_once: int) -> N
 def test_why_a_json_event_is_dropped(value: bytes | None, reason: Drop) -> None:
     """A bad event is dropped alone, under the reason that the custodian reads."""
     good = b'{"person":"a","ts":1}'
-    batch, drops = a_decoder(Codec.JSON).decode(in_a_row([good, value, good]))
+    batch, drops = a_decoder(Codec.JSON).decode(in_a_row(good, value, good))
     assert batch.offset.tolist() == [0, 2]
     assert drops == {reason.value: 1}
 
@@ -163,7 +164,7 @@ def test_json_values_arrive() -> None:
     ]
     row = {"x": 3, "b": True, "n": -1, "person": "é", "more": {}}
     values = [json.dumps({**row, "ts": ts}).encode() for ts in notations]
-    batch, drops = a_decoder(Codec.JSON).decode(in_a_row(values))
+    batch, drops = a_decoder(Codec.JSON).decode(in_a_row(*values))
     assert not drops
     assert batch.time_ms.tolist() == [NOON_MS] * 4
     assert batch.append_ms.tolist() == [NOON_MS + 7 * offset for offset in range(4)]
@@ -205,11 +206,6 @@ def written(codec: Codec, **columns: Sequence[Any]) -> list[bytes]:
     return list(coding_of(codec).write(rows))
 
 
-def in_a_row(values: Sequence[bytes | None]) -> list[Record]:
-    """Return records of these values."""
-    return [at(offset, value) for offset, value in enumerate(values)]
-
-
 @pytest.mark.parametrize("partitioner", list(Partitioner))
 @pytest.mark.parametrize("kind", [FieldType.STRING, FieldType.INTEGER])
 def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) -> None:
@@ -220,7 +216,7 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
     homes = partitions_of(texts_of([str(person).encode() for person in people]), partitioner, 3)
     units = []
     for codec in Codec:
-        records = in_a_row(written(codec, person=people, ts=range(40)))
+        records = in_a_row(*written(codec, person=people, ts=range(40)))
         options: dict[str, Any] = {"partitions": 3, "partitioner": partitioner, "fields": fields}
         found = [a_decoder(codec, partition=at, **options).decode(records) for at in range(3)]
         for partition, (batch, drops) in enumerate(found):
@@ -239,7 +235,7 @@ def test_ids(codec: Codec) -> None:
         id="room",
         fields={name: Field(name, KINDS[name]) for name in ("person", "ts", "room")},
     )
-    records = in_a_row(written(codec, person="aabb", room=["a", "b", "a", None], ts=[1] * 4))
+    records = in_a_row(*written(codec, person="aabb", room=["a", "b", "a", None], ts=[1] * 4))
     batch, drops = decoder.decode(records)
     assert drops == {"missing_field": 1}
     assert batch.event_id is not None
@@ -257,7 +253,7 @@ def test_pieces_make_no_difference(
     """Piece by piece or at once, the same rows come in the same order, and the same drops."""
     monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 3)
     messages = written(codec, person=[*"abcdefg", "x" * 1_025, None], ts=range(9))
-    records = in_a_row([None, *messages, b"\xff", *messages, b"", *messages])
+    records = in_a_row(None, *messages, b"\xff", *messages, b"", *messages)
     records.append(at(99, messages[0], log_append=False))
     decoder = a_decoder(codec)
     whole, dropped = decoder.decode(records)
@@ -273,6 +269,6 @@ def test_pieces_make_no_difference(
 def test_nothing_gives_an_empty_batch(codec: Codec) -> None:
     """No records, and records of nothing, give a batch without rows in the declared schema."""
     for values in ([], [None], [b""]):
-        batch, _ = a_decoder(codec).decode(in_a_row(values))
+        batch, _ = a_decoder(codec).decode(in_a_row(*values))
         assert len(batch) == len(batch.unit) == 0
         assert batch.rows.schema.names == list(KINDS)
