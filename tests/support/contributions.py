@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from stream.counting.bounding import Bounds, Contributions
-from stream.events.units import Units
+from stream.counting.projection import Rows
+from stream.events.units import Roster, Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +17,44 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CELLS = 3
+RULES = st.builds(
+    Bounds,
+    per_user=st.booleans(),
+    distinct=st.lists(st.booleans(), min_size=1, max_size=3).map(tuple),
+    deduplicate=st.booleans(),
+    predicates_per_window=st.integers(1, 3),
+    events_per_cell=st.integers(1, 3),
+)
+RNG = st.integers(0, 2**32).map(np.random.default_rng)
+
+
+def rows_of(size: int, **columns: Any) -> Rows:
+    """Rows of one person at time 0 in cell 0, of weight 1, in log order, but for some columns."""
+    zeros, ones = np.zeros(size, np.int64), np.ones((1, size), np.int64)
+    usual: dict[str, Any] = {
+        "time_ms": zeros,
+        "append_ms": zeros,
+        "offset": np.arange(size),
+        "cell": zeros,
+        "weight": ones,
+        "counts": ones > 0,
+        "unit": Units(zeros, Roster(np.ones((1, 2), np.uint64))),
+        "event_id": None,
+    }
+    return Rows(**{**usual, **columns})
+
+
+def taken(rows: Rows) -> Contributions:
+    """Return rows as a window of the only period takes them, in log order."""
+    return Contributions(
+        rows.offset,
+        np.zeros(len(rows), np.int64),
+        rows.unit,
+        rows.cell,
+        rows.weight,
+        rows.counts,
+        rows.event_id,
+    )
 
 
 def random_rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,14 +34,6 @@ KINDS = {
 REASONS = {drop.value for drop in Drop}
 
 
-class Decodes(Protocol):
-    """What the properties are about: ``Decoder`` or a broken twin of it."""
-
-    def decode(self, records: Sequence[Record]) -> tuple[Batch, Mapping[str, int]]:
-        """Decode records."""
-        ...
-
-
 def a_feed(codec: Codec, **changes: Any) -> Feed:
     """A feed with a field of every type."""
     options: dict[str, Any] = {
@@ -61,7 +53,6 @@ def a_reader(
 ) -> PartitionReader:
     """A reader of a topic's only partition, that begins each alarm at its first window."""
     first = more.pop("first", 0)
-    silent: dict[str, Any] = {"on_read": lambda _count: None, "on_drops": lambda _drops: None}
     reader = PartitionReader(
         feed=feed,
         partition=0,
@@ -70,7 +61,6 @@ def a_reader(
         alarms=alarms,
         budget=budget,
         hash_key=HASH_KEY,
-        **silent,
         **more,
     )
     reader.begin({query.id: first for query in alarms}, ReadStart(whole=whole))
@@ -95,6 +85,11 @@ def a_decoder(codec: Codec, *, partition: int = 0, partitions: int = 1, **change
 def at(offset: int, value: bytes | None, *, log_append: bool = True) -> Record:
     """A record whose append time follows from its offset."""
     return Record(offset, NOON_MS + 7 * offset, log_append=log_append, value=value)
+
+
+def in_a_row(*values: bytes | None) -> list[Record]:
+    """Records of these values."""
+    return [at(offset, value) for offset, value in enumerate(values)]
 
 
 def ipc(columns: Mapping[str, pa.Array], **options: Any) -> bytes:
@@ -124,7 +119,7 @@ def laid_out(batch: Batch) -> list[tuple[Any, ...]]:
     )
 
 
-def assert_independent(decoder: Decodes, records: Sequence[Record]) -> None:
+def assert_independent(decoder: AtOnce, records: Sequence[Record]) -> None:
     """Decoding everything at once is decoding every record by itself."""
     batch, drops = decoder.decode(records)
     rows: list[tuple[Any, ...]] = []

@@ -113,6 +113,11 @@ class Setup:
     ids: bool
     partitions: int
 
+    @property
+    def alarms(self) -> Alarms:
+        """The configuration."""
+        return alarms_of(self.codec, self.unit, self.ids)
+
 
 @dataclass(frozen=True)
 class Event:
@@ -150,15 +155,22 @@ SETUPS = [
 @cache
 def alarms_of(codec: Codec, unit: PrivacyUnit, ids: bool) -> Alarms:
     """Load the configuration: sensitivities and costs are those a user would get."""
-    text = CONFIG.format(
-        codec=codec.value,
-        event_id="id: event" if ids else "",
-        rooms=", ".join(ROOMS),
-        skew=SKEW_MS,
-        max_append_time_regression=MAX_APPEND_TIME_REGRESSION_MS,
-        grace=GRACE_MS,
-        budget=BUDGETS[unit],
+    return loaded(
+        CONFIG.format(
+            codec=codec.value,
+            event_id="id: event" if ids else "",
+            rooms=", ".join(ROOMS),
+            skew=SKEW_MS,
+            max_append_time_regression=MAX_APPEND_TIME_REGRESSION_MS,
+            grace=GRACE_MS,
+            budget=BUDGETS[unit],
+        )
     )
+
+
+@cache
+def loaded(text: str) -> Alarms:
+    """Load a configuration of this text."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "alarms.yaml"
         path.write_text(text)

@@ -10,7 +10,6 @@ import hashlib
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -330,15 +329,11 @@ def decoded(events: list[Event]) -> Batch:
     )
 
 
-def count(
-    query: Alarm, budget: Budget, log: list[Event], indexes: range, cuts: tuple[int, ...] = ()
-) -> dict[int, Counted]:
-    """Return what the real counter finds, the log handed over in pieces split at ``cuts``."""
+def count(query: Alarm, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
+    """Return what the real counter finds in windows."""
     counter = WindowCounter(query, budget)
-    edges = [0, *sorted(cuts), len(log)]
-    for start, end in pairwise(edges):
-        rows, _ = project(query, Columns(decoded(log[start:end])))
-        counter.add(rows)
+    rows, _ = project(query, Columns(decoded(log)))
+    counter.add(rows)
     return {index: cut(counter, index) for index in indexes}
 
 
@@ -347,11 +342,6 @@ def cut(counter: WindowCounter, index: int) -> Counted:
     vector = counter.cuts(index)[0]
     values = dict(zip(vector.index.tolist(), vector.value.tolist(), strict=True))
     return Counted(values, vector.first_offset, vector.last_offset)
-
-
-def expect(query: Alarm, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
-    """Return what every window must hold."""
-    return {index: expect_window(query, budget, log, index) for index in indexes}
 
 
 def expect_window(query: Alarm, budget: Budget, log: list[Event], index: int) -> Counted:

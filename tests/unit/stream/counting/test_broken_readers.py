@@ -14,7 +14,7 @@ from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.units import Units
 from stream.model.feeds import Codec
 from tests.support.neighbours import breach, part_of, scattered
-from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, alarms_of, random_log
+from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, random_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,9 +103,9 @@ class CutsByReads(PartitionReader):
 class StartsAtWindow(PartitionReader):
     """Takes the start of its oldest window for the start of the slice."""
 
-    def begin(self, cursors: Any, start: ReadStart) -> None:
+    def begin(self, cursors: Any, start: ReadStart, used: Any = None) -> None:
         """Remember where that is."""
-        super().begin(cursors, start)
+        super().begin(cursors, start, used)
         self.oldest_ms = min(cursors.values())
 
     def count_batch(self, batch: Batch) -> None:
@@ -113,27 +113,24 @@ class StartsAtWindow(PartitionReader):
         super().count_batch(part_of(batch, batch.append_ms >= self.oldest_ms))
 
 
-NEIGHBOUR_TWINS = [
-    (StopsAtLate, Codec.JSON, PrivacyUnit.EVENT),
-    (StopsAtLate, Codec.ARROW, PrivacyUnit.USER),
-    (DropsBatches, Codec.ARROW, PrivacyUnit.EVENT),
-    (DropsBatches, Codec.ARROW, PrivacyUnit.USER),
-    (SharesCaps, Codec.JSON, PrivacyUnit.USER),
-    (SharesCaps, Codec.ARROW, PrivacyUnit.USER),
-    (Watermark, Codec.JSON, PrivacyUnit.EVENT),
-    (NoCaps, Codec.ARROW, PrivacyUnit.USER),
-    (ClosesBySending, Codec.JSON, PrivacyUnit.EVENT),
-]
-
-
 @pytest.mark.long
-@pytest.mark.parametrize(("twin", "codec", "unit"), NEIGHBOUR_TWINS)
+@pytest.mark.parametrize(
+    ("twin", "codec", "unit"),
+    [
+        (StopsAtLate, Codec.JSON, PrivacyUnit.EVENT),
+        (DropsBatches, Codec.ARROW, PrivacyUnit.EVENT),
+        (DropsBatches, Codec.ARROW, PrivacyUnit.USER),
+        (SharesCaps, Codec.JSON, PrivacyUnit.USER),
+        (Watermark, Codec.JSON, PrivacyUnit.EVENT),
+        (NoCaps, Codec.ARROW, PrivacyUnit.USER),
+        (ClosesBySending, Codec.JSON, PrivacyUnit.EVENT),
+    ],
+)
 def test_broken_readers_are_caught(twin: Reader, codec: Codec, unit: PrivacyUnit) -> None:
     """The check that the pipeline passes fails readers that let one event do more."""
     setup = Setup(codec, unit, ids=False, partitions=2)
-    alarms = alarms_of(codec, unit, setup.ids)
     logs = (random_log(setup, random.Random(f"twin {seed}")) for seed in range(30))
-    assert any(breach(alarms, setup, log, twin) for log in logs)
+    assert any(breach(setup.alarms, setup, log, twin) for log in logs)
 
 
 @pytest.mark.long
@@ -141,23 +138,19 @@ def test_broken_readers_are_caught(twin: Reader, codec: Codec, unit: PrivacyUnit
 def test_readers_that_depend_on_reads_are_caught(twin: Reader) -> None:
     """The check that the pipeline passes fails readers whose counts depend on how they read."""
     setup = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=1)
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     rng = random.Random(5)
     logs = (random_log(setup, rng, size=30) for _ in range(30))
-    assert any(scattered(alarms, setup, log, rng, twin) for log in logs)
+    assert any(scattered(setup.alarms, setup, log, rng, twin) for log in logs)
 
 
 def test_a_sensitivity_without_caps_is_caught() -> None:
     """Step counts of a test that forgot ``events_per_cell`` move by more than one."""
     setup = Setup(Codec.ARROW, PrivacyUnit.USER, ids=False, partitions=1)
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
-    careless = {
-        name: replace(
-            query,
-            condition=replace(query.condition, sensitivities=(1,) * len(query.aggregates)),
-        )
-        for name, query in alarms.by_name.items()
-    }
+    alarms = setup.alarms
+    careless = {}
+    for name, query in alarms.by_name.items():
+        condition = replace(query.condition, sensitivities=(1,) * len(query.aggregates))
+        careless[name] = replace(query, condition=condition)
     forgetful = replace(alarms, by_name=careless)
     logs = (random_log(setup, random.Random(seed)) for seed in range(20))
     assert any(breach(forgetful, setup, log) for log in logs)

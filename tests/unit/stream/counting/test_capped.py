@@ -1,93 +1,80 @@
-"""What caps leave out of a window is told exactly, event by event."""
+"""What caps and duplicates leave of a window, event by event; and what may be dropped before."""
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
 
 from stream.counting.bounding import Bounds, Capped, Contributions
-from tests.support.contributions import random_rows
+from tests.support.contributions import RNG, RULES, random_rows
 
-GROUPS, EVENTS = 2, 2
+if TYPE_CHECKING:
+    import numpy as np
 
 
-class _Walk:
-    """Meets rows one by one and says what becomes of each."""
-
-    def __init__(self, bounds: Bounds, rows: Contributions) -> None:
-        self.bounds, self.rows = bounds, rows
-        self.cells: dict[tuple[int, int], list[int]] = {}
-        self.used: set[tuple[object, ...]] = set()
-        self.number: dict[tuple[object, ...], int] = {}
-        self.met: set[tuple[object, ...]] = set()
-
-    def new_in(self, at: int, place: tuple[int, ...]) -> list[int]:
-        """Return the statistics in which a row is no repetition, counting it in them."""
-        rows, found = self.rows, []
+def fates(bounds: Bounds, rows: Contributions) -> list[str]:
+    """Meet rows one by one, and return why each counts in no statistic; nothing if it does."""
+    used: set[tuple[object, ...]] = set()
+    number: Counter[tuple[int, ...]] = Counter()
+    reached: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    met: set[tuple[int, int, int]] = set()
+    found = []
+    for at in range(len(rows)):
+        unit, period, cell = (int(of[at]) for of in (rows.unit.number, rows.period, rows.cell))
         event = () if rows.event_id is None else tuple(rows.event_id[at].tolist())
-        for statistic, distinct in enumerate(self.bounds.distinct):
-            weight = int(rows.weight[statistic, at])
-            key = (statistic, *place) if distinct else (statistic, *place, weight, *event)
-            if not rows.counts[statistic, at] or ((distinct or event) and key in self.used):
-                continue
-            self.used.add(key)
-            self.number[statistic, *place] = self.number.get((statistic, *place), 0) + 1
-            found.append(statistic)
-        return found
-
-    def fate(self, at: int) -> str:
-        """Return why a row counts in no statistic, or nothing."""
-        bounds, rows = self.bounds, self.rows
-        unit, cell = int(rows.unit.number[at]), int(rows.cell[at])
-        period = int(rows.period[at])
-        place = (unit, period, cell)
-        new = self.new_in(at, place)
+        new, few = [], []
+        for statistic, distinct in enumerate(bounds.distinct):
+            place = statistic, unit, period, cell
+            copy = place if distinct else (*place, int(rows.weight[statistic, at]), *event)
+            if rows.counts[statistic, at] and not ((distinct or event) and copy in used):
+                used.add(copy)
+                new.append(statistic)
+                number[place] += 1
+                if distinct or number[place] <= bounds.events_per_cell:
+                    few.append(statistic)
+        cells = reached[unit, period]
+        if new and cell not in cells:
+            cells.append(cell)
+        again = [each for each in few if bounds.distinct[each] and (each, unit, cell) in met]
         if not new:
-            return "repeat"
-        if not bounds.per_user:
-            return ""
-        reached = self.cells.setdefault((unit, period), [])
-        reached += [cell] if cell not in reached else []
-        if reached.index(cell) >= bounds.predicates_per_window:
-            return "groups"
-        few = [
-            s for s in new if bounds.distinct[s] or self.number[s, *place] <= bounds.events_per_cell
-        ]
-        if not few:
-            return "events"
-        again = [s for s in few if bounds.distinct[s] and (s, unit, cell) in self.met]
-        self.met |= {(s, unit, cell) for s in few}
-        return "repeat" if again == few else ""
+            found.append("repeat")
+        elif not bounds.per_user:
+            found.append("")
+        elif cells.index(cell) >= bounds.predicates_per_window:
+            found.append("groups")
+        elif not few:
+            found.append("events")
+        else:
+            met |= {(each, unit, cell) for each in few}
+            found.append("repeat" if again == few else "")
+    return found
 
 
-def _told(bounds: Bounds, rows: Contributions) -> Capped:
-    """Walk through the rows and add up."""
-    walk = _Walk(bounds, rows)
-    fates = [walk.fate(at) for at in range(len(rows))]
-    units = rows.unit.number.tolist()
+@settings(max_examples=300)
+@given(RULES, RNG)
+def test_every_event_left_out_is_told_once(bounds: Bounds, rng: np.random.Generator) -> None:
+    """What counts, and what does not for which reason, is what a walk through the rows finds."""
+    rows = random_rows(rng, int(rng.integers(0, 200)), bounds)
+    walked = fates(bounds, rows)
 
     def beyond(cap: str) -> tuple[int, int]:
-        left_out = [unit for unit, fate in zip(units, fates, strict=True) if fate == cap]
-        return len(left_out), len(set(left_out))
+        people = [unit for unit, fate in zip(rows.unit.number, walked, strict=True) if fate == cap]
+        return len(people), len(set(people))
 
-    return Capped(fates.count("repeat"), *beyond("groups"), *beyond("events"))
+    told = Capped(walked.count("repeat"), *beyond("groups"), *beyond("events"))
+    assert bounds.capped(rows) == told
+    counted = [at for at, fate in enumerate(walked) if not fate]
+    assert bounds.apply(rows).sequence.tolist() == counted
 
 
-@pytest.mark.parametrize("ids", [False, True])
-@pytest.mark.parametrize("distinct", [(True, True), (False, True), (False, False)])
-@pytest.mark.parametrize("per_user", [False, True])
-def test_every_event_left_out_is_told_once(
-    *, per_user: bool, distinct: tuple[bool, bool], ids: bool
-) -> None:
-    """The figures are those of a walk through the rows, and with what counts they are all rows."""
-    random = np.random.default_rng(7)
-    bounds = Bounds(per_user, distinct, ids, GROUPS, EVENTS)
-    lost = 0
-    for _ in range(40):
-        rows = random_rows(random, int(random.integers(0, 200)), bounds)
-        found = bounds.capped(rows)
-        assert found == _told(bounds, rows)
-        left = found.repeats + found.beyond_groups + found.beyond_events
-        assert left + len(bounds.apply(rows)) == len(rows)
-        lost += left
-    assert lost or (not per_user and not ids and not all(distinct))
+@given(RULES, RNG)
+def test_compacting_first_changes_nothing(rules: Bounds, rng: np.random.Generator) -> None:
+    """Bounding the union of compacted groups equals bounding the union of all their rows."""
+    rows = random_rows(rng, int(rng.integers(1, 80)), rules)
+    group = rng.integers(0, 3, len(rows))
+    parts = [rules.compact(rows.take(group == at)) for at in range(3)]
+    whole, joined = rules.apply(rows), rules.apply(Contributions.join(parts))
+    assert joined.sequence.tolist() == whole.sequence.tolist()
+    assert joined.counts.tolist() == whole.counts.tolist()

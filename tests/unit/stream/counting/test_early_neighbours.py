@@ -8,7 +8,7 @@ on.
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,29 +17,29 @@ import numpy as np
 import pytest
 
 from accountant.units import PrivacyUnit
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.model.feeds import Codec
 from stream.windows.cumulative import CumulativeCalendar
-from tests.support.neighbours import dense, neighbours, read, reader_of, record_of
-from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, alarms_of, random_log
+from tests.support.neighbours import dense, neighbours, read, scattered
+from tests.support.random_logs import MINUTE_MS, Setup, random_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from stream.model.alarms import Alarms
-    from tests.support.random_logs import Event, Log, Message
+    from tests.support.random_logs import Event, Log
 
 STEPS = 3
 PLAIN = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=2)
 SETUPS = [PLAIN, Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=True, partitions=1)]
-Looks = dict[tuple[str, int], list[np.ndarray]]
-"""By alarm and start of the window, every cell at each look."""
+Looks = dict[tuple[str, int], np.ndarray]
+"""By alarm and start of the window, shape (looks, cells)."""
 
 
 @cache
 def early(setup: Setup) -> Alarms:
     """Return counts, distinct counts and sums over windows that are looked at every minute."""
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     calendar = CumulativeCalendar(STEPS * MINUTE_MS, MINUTE_MS)
     queries = {
         name: replace(alarms.by_name[name], calendar=calendar)
@@ -50,17 +50,15 @@ def early(setup: Setup) -> Alarms:
 
 def looked(setup: Setup, log: Log) -> Looks:
     """Return what every look sees, all partitions together."""
-    alarms = early(setup)
-    found: defaultdict[tuple[str, int], dict[int, Any]] = defaultdict(dict)
+    found: Any = defaultdict(Counter)
     for partition, messages in enumerate(log):
-        for key, partial in read(alarms, setup, partition, messages).items():
-            window = key.start_ms // MINUTE_MS // STEPS * STEPS * MINUTE_MS
-            seen = found[key.query, window]
-            seen[key.start_ms] = seen.get(key.start_ms, 0) + dense(partial)
+        for key, partial in read(early(setup), setup, partition, messages).items():
+            window = key.start_ms - key.start_ms % (STEPS * MINUTE_MS)
+            found[key.query, window][key.start_ms] += dense(partial)
     return {
-        place: [each[at] for at in sorted(each)]
-        for place, each in found.items()
-        if len(each) == STEPS
+        place: np.stack([looks[at] for at in sorted(looks)])
+        for place, looks in found.items()
+        if len(looks) == STEPS
     }
 
 
@@ -69,8 +67,7 @@ def moves(setup: Setup, log: Log) -> Iterator[tuple[str, int, np.ndarray, Event]
     full = looked(setup, log)
     for rest, (gone,) in neighbours(setup, log):
         for (query, window), here in looked(setup, rest).items():
-            change = np.stack(full[query, window]) - np.stack(here)
-            if change.any():
+            if (change := full[query, window] - here).any():
                 yield query, window, change, gone
 
 
@@ -122,30 +119,9 @@ class BeginsAtTheStep(PartitionReader):
         return min(cursors.values()) - self.feed.allowed_skew_ms
 
 
-def resumed_otherwise(
-    setup: Setup, partition: int, messages: Sequence[Message], reader: type[PartitionReader]
-) -> bool:
-    """Whether somebody who comes back at any step counts otherwise from there on."""
-    alarms = early(setup)
-    whole = read(alarms, setup, partition, messages)
-    for step in range(2 * STEPS):
-        cursors = dict.fromkeys(alarms.by_name, START_MS + step * MINUTE_MS)
-        again = reader_of(alarms, setup, partition, reader)
-        from_ms = again.reads_from_ms(cursors)
-        again.begin(cursors, ReadStart(whole=True))
-        rest = [one for one in messages if not one.log_append or one.append_ms >= from_ms]
-        again.read([record_of(setup, message) for message in rest])
-        again.arrived_through(END_MS)
-        found = {partial.key: partial.digest for partial in again.partials()}
-        assert min(key.start_ms for key in found) == START_MS + step * MINUTE_MS
-        if any(whole[key].digest != digest for key, digest in found.items()):
-            return True
-    return False
-
-
 def test_who_comes_back_at_a_later_step_counts_the_window_from_its_start() -> None:
     """Partials are those of a reader that never stopped; a twin that reads too little is caught."""
-    logs = [random_log(PLAIN, random.Random(f"back {seed}")) for seed in range(3)]
-    slices = [(at, messages) for log in logs for at, messages in enumerate(log)]
-    assert not any(resumed_otherwise(PLAIN, *one, PartitionReader) for one in slices)
-    assert any(resumed_otherwise(PLAIN, *one, BeginsAtTheStep) for one in slices)
+    rng = random.Random("back")
+    logs = [random_log(PLAIN, rng) for _ in range(10)]
+    assert not any(scattered(early(PLAIN), PLAIN, log, rng, PartitionReader) for log in logs)
+    assert any(scattered(early(PLAIN), PLAIN, log, rng, BeginsAtTheStep) for log in logs)

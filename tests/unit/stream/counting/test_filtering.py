@@ -96,16 +96,6 @@ def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, A
     assert mask.tolist() == [evaluate(where, row) is True for row in rows]
 
 
-def test_a_broken_kleene_and_is_caught() -> None:
-    """The check has power: an AND that treats unknown as false differs under NOT."""
-    size = Compare("size", FieldType.INTEGER, Comparison.GT, 0)
-    where = Not(And((size, IsNull("size"))))
-    batch = pa.RecordBatch.from_pylist([dict.fromkeys(SCHEMA.names)], schema=SCHEMA)
-    assert passing(where, batch).tolist() == [False]
-    broken = not (bool(passing(size, batch)[0]) and True)
-    assert broken is True
-
-
 @pytest.mark.parametrize("comparator", list(Comparison))
 def test_bytes_that_are_not_utf8_fail_no_mask(comparator: Comparison) -> None:
     """Strings are compared without decoding: a broken one harms no other row."""

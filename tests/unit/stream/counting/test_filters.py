@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from stream.counting.bounding import Bounds
 from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from tests.support.contributions import random_rows
-from tests.support.random_logs import alarms_of
 from tests.unit.stream.counting.test_sharing import _SETUPS, told_apart
 
 if TYPE_CHECKING:
@@ -30,29 +30,25 @@ _MANY = 70  # more than a word has bits
 _WIDTHS = {"narrow": 2**20, "wide": 0}
 
 
-def _some_filter(rng: random.Random, depth: int = 2) -> Where:
-    """Return a random filter over fields that events leave out, spell wrongly or repeat."""
-    if depth and rng.random() < 0.5:
-        parts = tuple(_some_filter(rng, depth - 1) for _ in range(2))
-        return rng.choice((Not(parts[0]), And(parts), Or(parts)))
-    comparison = rng.choice(tuple(Comparison))
-    amount = rng.choice((-0.5, 0.0, -0.0, 1.0, 2.0))
-    return rng.choice(
-        (
-            IsNull(rng.choice(("amount", "open", "event"))),
-            IsIn("amount", FieldType.FLOAT, (amount, 2.0)),
-            IsIn("event", FieldType.STRING, ("e1", "é")),
-            Compare("amount", FieldType.FLOAT, comparison, amount),
-            Compare("event", FieldType.STRING, comparison, "e2"),
-            Compare("open", FieldType.BOOLEAN, Comparison.EQ, rng.random() < 0.5),
-        )
-    )
+_LEAVES: list[Where] = [
+    *(IsNull(name) for name in ("amount", "open", "event")),
+    *(
+        Compare("amount", FieldType.FLOAT, comparison, amount)
+        for comparison, amount in product(Comparison, (-0.5, -0.0, 1.0, 2.0))
+    ),
+    *(Compare("event", FieldType.STRING, comparison, "e2") for comparison in Comparison),
+    *(Compare("open", FieldType.BOOLEAN, Comparison.EQ, value) for value in (False, True)),
+    IsIn("amount", FieldType.FLOAT, (0.0, 2.0)),
+    IsIn("event", FieldType.STRING, ("e1", "é")),
+]
+_FILTERS = [*_LEAVES, *map(Not, _LEAVES), *map(And, pairwise(_LEAVES)), *map(Or, pairwise(_LEAVES))]
+"""Over fields that events leave out, spell wrongly or repeat."""
 
 
 def _counts_otherwise(setup: Setup, rng: random.Random) -> str:
     """Return which of many alarms counts otherwise beside the others than alone."""
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
-    wheres = [None, *(_some_filter(rng) for _ in range(_MANY))]
+    alarms = setup.alarms
+    wheres = [None, *rng.sample(_FILTERS, _MANY)]
     queries = [
         replace(query, id=f"{query.id} {at}", where=where)
         for query in alarms.by_name.values()
@@ -75,31 +71,32 @@ def test_filters_that_are_counted_together_count_what_they_do_alone(
     assert not _counts_otherwise(setup, random.Random(f"filters {setup} {width}"))
 
 
-@pytest.mark.parametrize("mistake", ["bits", "parts", "offsets", "distinct"])
+SPREAD, ENDS, GROUPED = counter.spread, counter.ends, filters.grouped
+MISTAKES: dict[str, tuple[Any, str, Any]] = {
+    "every filter takes what any does": (
+        counter,
+        "spread",
+        lambda sums, asked, **rest: SPREAD(sums, ~np.zeros_like(asked), **rest),
+    ),
+    "people of whom a filter takes some rows are left out": (
+        counter,
+        "of_filter",
+        lambda asked, _: np.zeros(len(asked), np.bool_),
+    ),
+    "offsets are those of all rows": (
+        counter,
+        "ends",
+        lambda asked, count, offset: ENDS(~np.zeros_like(asked), count, offset),
+    ),
+    "rows alike in a first field are alike": (filters, "grouped", lambda *key: GROUPED(key[0])),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_broken_twins_are_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Filters or offsets taken for those of others, or people left out.
-
-    ``bits``: every filter takes what any does. ``parts``: people of whom a filter takes some rows
-    are left out. ``offsets``: those of all rows. ``distinct``: rows alike in a first field are
-    taken for alike.
-    """
+    """Filters or offsets taken for those of others, or people left out."""
     monkeypatch.setattr(counter, "_COMPACT_ROWS", 0)
-    spread, ends, grouped = counter.spread, counter.ends, filters.grouped
-
-    def everywhere(sums: Any, asked: Any, **rest: Any) -> None:
-        spread(sums, ~np.zeros_like(asked), **rest)
-
-    def of_all(asked: Any, count: int, offset: Any) -> Any:
-        return ends(~np.zeros_like(asked), count, offset)
-
-    if mistake == "bits":
-        monkeypatch.setattr(counter, "spread", everywhere)
-    elif mistake == "parts":
-        monkeypatch.setattr(counter, "of_filter", lambda asked, _: np.zeros(len(asked), np.bool_))
-    elif mistake == "offsets":
-        monkeypatch.setattr(counter, "ends", of_all)
-    else:
-        monkeypatch.setattr(filters, "grouped", lambda *key: grouped(key[0]))
+    monkeypatch.setattr(*MISTAKES[mistake])
     assert any(_counts_otherwise(setup, random.Random(f"{mistake} {setup}")) for setup in _SETUPS)
 
 

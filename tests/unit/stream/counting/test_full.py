@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from stream.counting import full as full_places
 from stream.counting.bounding import Bounds, Contributions
 from stream.counting.full import Full
 from stream.events.units import Roster, Units
-from tests.support.contributions import CELLS, random_rows
+from tests.support.contributions import CELLS, RNG, RULES, random_rows, rows_of, taken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,40 +38,25 @@ class Met:
 
 
 @settings(max_examples=200)
-@given(
-    st.integers(0, 2**32),
-    st.booleans(),
-    st.lists(st.booleans(), min_size=1, max_size=3),
-    st.tuples(st.booleans(), st.booleans()),
-    st.sampled_from([("own", "own"), ("met", "met"), ("own", "met"), ("met", "own")]),
-)
+@given(RULES, RNG, st.booleans(), st.sampled_from(list(product(("own", "met"), repeat=2))))
 def test_leaving_out_what_is_full_changes_nothing(
-    seed: int,
-    per_user: bool,
-    distinct: list[bool],
-    ways: tuple[bool, bool],
-    rosters: tuple[str, str],
+    rules: Bounds, rng: np.random.Generator, crowded: bool, rosters: tuple[str, str]
 ) -> None:
     """Bounded rows and what a table of the full lets through are bounded as all rows are.
 
     Whether both have the same roster, which has grown, or each its own.
     """
-    deduplicate, crowded = ways
-    rng = np.random.default_rng(seed)
-    rules = Bounds(per_user, tuple(distinct), deduplicate, *rng.integers(1, 4, 2).tolist())
     units = {"own": Units.of, "met": Met()}
-    sizes = rng.integers(1, 60, 3).tolist()
-    first = random_rows(rng, sizes[0], rules, start=0, units=units[rosters[0]])
+    first, later, still_later = (
+        random_rows(rng, int(rng.integers(1, 60)), rules, start=start, units=units[of])
+        for start, of in ((0, rosters[0]), (100, rosters[1]), (200, rosters[1]))
+    )
     kept = rules.compact(first)
     with pytest.MonkeyPatch.context() as patch:
         if crowded:
             patch.setattr(full_places, "_SLOTS_OF_ONE", 1)
         full = Full(kept, rules.caps, CELLS)
-        later, still_later = (
-            random_rows(rng, size, rules, start=start, units=units[rosters[1]])
-            for start, size in ((100, sizes[1]), (200, sizes[2]))
-        )
-        let_through = [full.narrowed(later), full.narrowed(still_later)]
+    let_through = [full.narrowed(later), full.narrowed(still_later)]
     whole = rules.apply(Contributions.join([first, later, still_later]))
     bounded = rules.apply(Contributions.join([kept, *let_through]))
     assert bounded.sequence.tolist() == whole.sequence.tolist()
@@ -90,11 +76,8 @@ def test_whoever_is_in_a_cell_already_does_not_come_in_again() -> None:
     people = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64))
 
     def rows(unit: list[int], cell: list[int]) -> Contributions:
-        size = len(unit)
-        ones = np.ones((1, size), np.int64)
-        zeros = np.zeros(size, np.int64)
-        numbers = Units(np.array(unit), people)
-        return Contributions(np.arange(size), zeros, numbers, np.array(cell), ones, ones > 0, None)
+        units = Units(np.array(unit), people)
+        return taken(rows_of(len(unit), unit=units, cell=np.array(cell)))
 
     table = Full(rows([0, 0, 2], [0, 1, 0]), rules.caps, CELLS)
     assert table.narrowed(rows([0, 2, 2, 1], [0, 1, 0, 0])).sequence.tolist() == [1, 3]

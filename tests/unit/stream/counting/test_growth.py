@@ -9,8 +9,7 @@ windows across the growth, must be caught by the same check.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from dataclasses import replace
+from collections import Counter, defaultdict
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -18,17 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accountant.layouts import Growth, Layouts
-from stream.config.loading import load
+from accountant.layouts import Growth
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.decoder import Record
 from stream.events.records import Records
-from stream.model.routing import first_start_after, partitions_of_window
+from stream.model.routing import first_start_after
 from tests.support.neighbours import reader_for
+from tests.support.random_logs import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from accountant.records import Partial
     from stream.model.alarms import Alarms
@@ -94,38 +92,26 @@ class ForgetsTheLate(PartitionReader):
         return bool(state.end_ms <= FROM_MS or state.start_ms >= UNTIL_MS)
 
 
-@pytest.fixture
-def alarms(tmp_path: Path) -> Alarms:
-    """Three alarms on one feed."""
-    path = tmp_path / "alarms.yaml"
+def alarms() -> Alarms:
+    """Return three alarms on one feed."""
     written = (ALARM.format(name=name, window=window) for name, window in WINDOWS.items())
-    path.write_text(CONFIG + "".join(written))
-    return load(path, environ={})
-
-
-def growths(until_ms: int | None = UNTIL_MS) -> list[Growth]:
-    """Return one growth, from 2 partitions to 5."""
-    return [Growth("badges", 5, 2, FROM_MS, until_ms, announced_ms=0)]
+    return loaded(CONFIG + "".join(written))
 
 
 def counted(
-    alarms: Alarms,
     *,
     twin: Reader = PartitionReader,
     until_ms: int | None = UNTIL_MS,
     first: int = 2,
 ) -> list[Partial]:
     """Return what five partitions count, each person in each of them every ten seconds."""
+    growth = Growth("badges", 5, first, FROM_MS, until_ms, announced_ms=0)
     found: list[Partial] = []
     for partition in range(5):
         reader = reader_for(
-            alarms,
-            twin=twin,
-            partition=partition,
-            partitions=first,
-            growths=[replace(one, before=first) for one in growths(until_ms)],
+            alarms(), twin=twin, partition=partition, partitions=first, growths=[growth]
         )
-        reader.begin(dict.fromkeys(alarms.by_name, 0), ReadStart(whole=True))
+        reader.begin(dict.fromkeys(WINDOWS, 0), ReadStart(whole=True))
         reader.read(list(_hostile()))
         found += reader.partials()
     return found
@@ -143,82 +129,75 @@ def _hostile() -> Iterator[Record]:
                 offset += 1
 
 
-def sums(partials: list[Partial]) -> dict[tuple[str, int], int]:
+def sums(partials: list[Partial]) -> Counter[tuple[str, int]]:
     """Return how many people a window counts, over its partitions."""
-    found: defaultdict[tuple[str, int], int] = defaultdict(int)
+    found: Counter[tuple[str, int]] = Counter()
     for one in partials:
         found[one.key.query, one.key.start_ms] += int(one.value.sum())
     return found
 
 
-def most_of_a_person(alarms: Alarms, twin: Reader) -> int:
+def most_of_a_person(partials: list[Partial]) -> int:
     """Return how often one person counts in a window at most: there are so many of them."""
-    return max(sums(counted(alarms, twin=twin)).values()) - len(PEOPLE) + 1
+    return max(sums(partials).values()) - len(PEOPLE) + 1
 
 
-def test_nobody_counts_twice_in_a_window(alarms: Alarms) -> None:
+def test_nobody_counts_twice_in_a_window() -> None:
     """Everybody is everywhere, and each window of a full crowd counts each of them once."""
-    assert most_of_a_person(alarms, PartitionReader) == 1
-    full = [key for key, value in sums(counted(alarms)).items() if value == len(PEOPLE)]
-    assert {query for query, _ in full} == set(alarms.by_name)
+    partials = counted()
+    assert most_of_a_person(partials) == 1
+    full = [key for key, value in sums(partials).items() if value == len(PEOPLE)]
+    assert {query for query, _ in full} == set(WINDOWS)
     assert any(start > UNTIL_MS for _, start in full)
     assert any(start < FROM_MS - 7 * MINUTE_MS for _, start in full)
 
 
 @pytest.mark.parametrize("twin", [ByEventTime, CountsAcross, ForgetsTheLate])
-def test_broken_readers_count_somebody_twice(alarms: Alarms, twin: Reader) -> None:
+def test_broken_readers_count_somebody_twice(twin: Reader) -> None:
     """The same log shows it."""
-    assert most_of_a_person(alarms, twin) > 1
+    assert most_of_a_person(counted(twin=twin)) > 1
 
 
-def test_windows_across_a_growth_have_no_counts_and_others_have_them_all(alarms: Alarms) -> None:
+def test_windows_across_a_growth_have_no_counts_and_others_have_them_all() -> None:
     """Two partitions count before it, five after it, none across; nothing else is left out."""
-    partials = counted(alarms)
-    feed, layouts = alarms.feeds["badges"], Layouts(2, tuple(growths()))
     places: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
-    for one in partials:
-        assert one.revision == layouts.revision == 2
+    for one in counted():
+        assert one.revision == 2
         places[one.key.query, one.key.start_ms].add(one.partition)
-    across = 0
-    for query in alarms.by_name.values():
-        open_then: list[int] = []
-        index = query.calendar.first_starting_at(0)
-        while (bounds := query.calendar.bounds(index))[1] + query.grace_ms < END_MS - MINUTE_MS:
-            start_ms, end_ms = bounds
-            expected = {2: {0, 1}, 5: set(range(5)), None: set()}[
-                partitions_of_window(query, feed, layouts, start_ms, end_ms)
-            ]
-            assert places[query.id, start_ms] == expected, (query.id, start_ms)
-            touches = start_ms - 90_000 < UNTIL_MS and end_ms + 45_000 > FROM_MS
-            assert touches == (not expected)
-            across += touches
-            index += 1
-            open_then += [start_ms] if end_ms + query.grace_ms > FROM_MS else []
+    for query in alarms().by_name.values():
+        windows = list(map(query.calendar.bounds, range(30)))
+        open_then = [start for start, end_ms in windows if end_ms + query.grace_ms > FROM_MS]
         assert first_start_after(query, FROM_MS) == open_then[0]
-    assert across > 3 * len(alarms.by_name)
+        ended = [each for each in windows if each[1] + query.grace_ms < END_MS - MINUTE_MS]
+        across = [
+            start_ms - 90_000 < UNTIL_MS and end_ms + 45_000 > FROM_MS for start_ms, end_ms in ended
+        ]
+        for (start_ms, end_ms), touches in zip(ended, across, strict=True):
+            several = 0 if touches else 2 if end_ms < FROM_MS else 5
+            assert places[query.id, start_ms] == set(range(several)), (query.id, start_ms)
+        assert {False, True} <= set(across)
 
 
-def test_while_a_growth_is_not_done_nothing_behind_it_is_counted(alarms: Alarms) -> None:
+def test_while_a_growth_is_not_done_nothing_behind_it_is_counted() -> None:
     """When every sensor knows is not known yet, so every later window may have both."""
-    partials = counted(alarms, until_ms=None)
-    assert partials
+    partials = counted(until_ms=None)
     assert {one.partition for one in partials} == {0, 1}
     assert all(one.key.end_ms + 45_000 <= FROM_MS for one in partials)
 
 
-def test_a_single_partition_may_grow(alarms: Alarms) -> None:
+def test_a_single_partition_may_grow() -> None:
     """Before, everybody belonged into partition 0, and what lies in others is nobody's."""
-    before = [one for one in counted(alarms, first=1) if one.key.end_ms < FROM_MS]
-    assert {one.partition for one in before} == {0}
-    assert most_of_a_person(alarms, PartitionReader) == 1
+    partials = counted(first=1)
+    assert {one.partition for one in partials if one.key.end_ms < FROM_MS} == {0}
+    assert most_of_a_person(partials) == 1
 
 
-def test_append_times_that_step_back_are_routed_one_by_one(alarms: Alarms) -> None:
+def test_append_times_that_step_back_are_routed_one_by_one() -> None:
     """A leader change dates a later record earlier: it is routed as records of that time were."""
+    growth = Growth("badges", 5, 2, FROM_MS, UNTIL_MS, announced_ms=0)
+    reader = reader_for(alarms(), partitions=2, growths=[growth])
     times = [UNTIL_MS - 1, UNTIL_MS, UNTIL_MS - 2, UNTIL_MS + 1]
-    records = Records.of(
-        [Record(at, time, log_append=True, value=b"{}") for at, time in enumerate(times)]
-    )
-    reader = reader_for(alarms, partitions=2, growths=growths())
-    runs = [(count, run.offset.tolist()) for count, run in reader._routed(records)]
+    records = [Record(at, time, log_append=True, value=b"{}") for at, time in enumerate(times)]
+    routed = reader._routed(Records.of(records))
+    runs = [(partitions, run.offset.tolist()) for partitions, run in routed]
     assert runs == [(2, [0]), (5, [1]), (2, [2]), (5, [3])]

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.config.loading import load
 from stream.counting import partition
 from stream.counting.partition import ReadStart, slice_start_ms
 from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
 from tests.support.neighbours import reader_for
+from tests.support.random_logs import loaded
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from stream.counting.partition import PartitionReader
-    from stream.model.alarms import Alarms
 
 _MINUTE_MS = 60_000
 _GRACE_MS = 1_000
@@ -47,22 +44,19 @@ alarms:
 """
 
 
-@pytest.fixture
-def alarms(tmp_path: Path) -> Alarms:
-    """One feed and one alarm over minutes."""
-    return loaded(tmp_path, _CONFIG)
+_KEY = b"0123456789abcdef"
+_MARKED = _CONFIG.replace(
+    "    max_append_time_regression: 200ms\n",
+    "    max_append_time_regression: 200ms\n    clock: watermarks\n"
+    "    watermarks: {interval: 1m, key: 0123456789abcdef}\n",
+)
 
 
-def loaded(folder: Path, text: str) -> Alarms:
-    """Return a configuration of this text."""
-    path = folder / "alarms.yaml"
-    path.write_text(text)
-    return load(path, environ={})
-
-
-def reader_from(alarms: Alarms, start_ms: int = 0, start: ReadStart = _WHOLE) -> PartitionReader:
+def reader_from(
+    start_ms: int = 0, start: ReadStart = _WHOLE, config: str = _CONFIG
+) -> PartitionReader:
     """Return a reader that begins with the window at ``start_ms``."""
-    reader = reader_for(alarms)
+    reader = reader_for(loaded(config))
     reader.begin({"crowd": start_ms}, start)
     return reader
 
@@ -81,7 +75,7 @@ def counts(reader: PartitionReader) -> list[tuple[int, int, bool]]:
     ]
 
 
-def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
+def test_window_waits_for_the_cut_and_the_brokers_skew() -> None:
     """It closes with the first record appended a skew after window end and grace.
 
     ::
@@ -89,7 +83,7 @@ def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
         |--- minute 0 ---|grace|skew|
            e                      ^  closes here, not before
     """
-    reader = reader_from(alarms)
+    reader = reader_from()
     cut_ms = _MINUTE_MS + _GRACE_MS
     reader.read([event(0, 5, 10), event(1, cut_ms, cut_ms + _SKEW_MS - 1)])
     assert counts(reader) == []
@@ -98,9 +92,9 @@ def test_window_waits_for_the_cut_and_the_brokers_skew(alarms: Alarms) -> None:
     assert counts(reader) == []
 
 
-def test_append_times_may_step_back_within_the_skew(alarms: Alarms) -> None:
+def test_append_times_may_step_back_within_the_skew() -> None:
     """A leader change dates a later record earlier; whether it counts is its own affair."""
-    reader = reader_from(alarms)
+    reader = reader_from()
     cut_ms = _MINUTE_MS + _GRACE_MS
     reader.read(
         [
@@ -113,43 +107,33 @@ def test_append_times_may_step_back_within_the_skew(alarms: Alarms) -> None:
     assert (int(partial.value.sum()), partial.first_offset, partial.last_offset) == (1, 1, 1)
 
 
-def test_idle_partition_closes_empty_windows_too(alarms: Alarms) -> None:
+def test_idle_partition_closes_empty_windows_too() -> None:
     """When the log was read to its end well after a cut, every window before it is complete."""
-    reader = reader_from(alarms)
+    reader = reader_from()
     reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
     assert counts(reader) == [(0, 0, True), (1, 0, True), (2, 0, True)]
 
 
-def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
+@pytest.mark.parametrize("live", [False, True])
+def test_slice_that_may_have_lost_records_is_incomplete(*, live: bool) -> None:
     """A cut-off log is whole again from the first window with an older record before its slice.
+
+    Or whose slice begins after reading began at the end: what was appended while the log was being
+    read cannot have been deleted before.
 
     ::
 
         (deleted) | first retained record
                   |----- minute 1 -----|----- minute 2 -----|
     """
-    slice_ms = slice_start_ms(alarms.by_name["crowd"], _MINUTE_MS)
-    assert slice_ms == _MINUTE_MS - 2_000 - _SKEW_MS
-    reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False))
-    reader.read([event(9, slice_ms, slice_ms)])
+    (crowd,) = loaded(_CONFIG).by_name.values()
+    first_ms, second_ms = (slice_start_ms(crowd, minute * _MINUTE_MS) for minute in (1, 2))
+    assert first_ms == _MINUTE_MS - 2_000 - _SKEW_MS
+    start = ReadStart(whole=False, live_from_ms=second_ms if live else None)
+    reader = reader_from(_MINUTE_MS, start)
+    reader.read([] if live else [event(9, first_ms, first_ms)])
     reader.arrived_through(4 * _MINUTE_MS)
     assert [whole for *_, whole in counts(reader)] == [False, True]
-
-
-def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> None:
-    """What was appended while the log was being read cannot have been deleted before."""
-    slice_ms = slice_start_ms(alarms.by_name["crowd"], 2 * _MINUTE_MS)
-    reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False, live_from_ms=slice_ms))
-    reader.arrived_through(4 * _MINUTE_MS)
-    assert [whole for *_, whole in counts(reader)] == [False, True]
-
-
-_KEY = b"0123456789abcdef"
-_PUNCTUATED = _CONFIG.replace(
-    "    max_append_time_regression: 200ms\n",
-    "    max_append_time_regression: 200ms\n    clock: watermarks\n"
-    "    watermarks: {interval: 1m, key: 0123456789abcdef}\n",
-)
 
 
 def mark(offset: int, time_ms: int) -> Record:
@@ -159,13 +143,7 @@ def mark(offset: int, time_ms: int) -> Record:
     return Record(offset, time_ms, log_append=True, value=value, headers=headers)
 
 
-@pytest.fixture
-def punctuated(tmp_path: Path) -> Alarms:
-    """The same feed by marks."""
-    return loaded(tmp_path, _PUNCTUATED)
-
-
-def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Alarms) -> None:
+def test_what_precedes_the_first_mark_has_arrived_at_its_own_time() -> None:
     """To write everything and then mark it is the natural order.
 
     An event dated after the first mark by more than the skew was written too early, as it would be
@@ -178,7 +156,7 @@ def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Al
         event(3, 2 * _MINUTE_MS + 2_500, 0),
     ]
     later = [mark(4, 2 * _MINUTE_MS), event(5, 2 * _MINUTE_MS + 7, 0), mark(6, 4 * _MINUTE_MS)]
-    reader = reader_from(punctuated)
+    reader = reader_from(config=_MARKED)
     reader.read(written[:2])
     assert counts(reader) == []
     reader.read(written[2:])
@@ -187,11 +165,11 @@ def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Al
 
 
 def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
-    punctuated: Alarms, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What cannot be kept is dropped by name, and no window passes for one without events."""
     monkeypatch.setattr(partition, "_MOST_UNMARKED", 2)
-    reader = reader_from(punctuated)
+    reader = reader_from(config=_MARKED)
     for each in range(3):
         reader.read([event(each, 5, 0)])
     reader.read([mark(3, _MINUTE_MS), event(4, _MINUTE_MS + 7, 0), mark(5, 4 * _MINUTE_MS)])

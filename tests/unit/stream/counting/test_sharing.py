@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import create_autospec
 
 import pytest
 
 from accountant.units import PrivacyUnit
 from stream.counting import sharing
 from stream.counting.counter import WindowCounter
-from stream.counting.partition import ReadStart
 from stream.counting.projection import Columns
 from stream.counting.sharing import FeedCounters
 from stream.model.feeds import Codec
-from tests.support.neighbours import reader_for, record_of
+from tests.support.neighbours import read
 from tests.support.random_logs import (
-    END_MS,
     MINUTE_MS,
     MINUTES,
     START_MS,
@@ -28,51 +26,34 @@ from tests.support.random_logs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from accountant.costs.charges import WindowKey
-    from stream.counting.partition import PartitionReader
-    from stream.events.decoder import Record
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
+    from tests.support.random_logs import Message
 
 _SETUPS = [
     Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
 ]
 
 
-def reader_of(
-    alarms: Alarms, queries: Sequence[Alarm], cursors: Mapping[str, int]
-) -> PartitionReader:
-    """Return a reader that begins at every query's cursor (ms)."""
-    reader = reader_for(alarms, alarms=queries)
-    reader.begin(cursors, ReadStart(whole=True))
-    return reader
-
-
-def digests(reader: PartitionReader, pieces: Sequence[Sequence[Record]]) -> dict[WindowKey, str]:
-    """Return what every partial holds, the log read in pieces, to its end."""
-    found = {}
-    for piece in pieces:
-        reader.read(piece)
-        found.update({partial.key: partial.digest for partial in reader.partials()})
-    reader.arrived_through(END_MS)
-    found.update({partial.key: partial.digest for partial in reader.partials()})
-    return found
+def digests(
+    alarms: Alarms, setup: Setup, log: Sequence[Message], queries: Sequence[Alarm], first: Any
+) -> dict[WindowKey, str]:
+    """Return what every partial of some queries holds, which begin where they like (ms)."""
+    some = replace(alarms, by_name={query.id: query for query in queries})
+    found = read(some, setup, 0, log, cuts=(20, 30), cursors=first)
+    return {key: partial.digest for key, partial in found.items()}
 
 
 def told_apart(setup: Setup, alarms: Alarms, queries: Sequence[Alarm], rng: random.Random) -> str:
-    """Return which query counts otherwise beside the others than alone; empty for none.
-
-    All begin where they like.
-    """
-    cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
+    """Return which query counts otherwise beside the others than alone; empty for none."""
+    first = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
     (log,) = random_log(setup, rng, size=60)
-    records = [record_of(setup, message) for message in log]
-    pieces = [records[:20], records[20:30], records[30:]]
-    together = digests(reader_of(alarms, queries, cursors), pieces)
+    together = digests(alarms, setup, log, queries, first)
     for query in queries:
-        alone = digests(reader_of(alarms, [query], cursors), pieces)
+        alone = digests(alarms, setup, log, [query], first)
         if alone != {key: found for key, found in together.items() if key.query == query.id}:
             return query.id
     return ""
@@ -84,7 +65,7 @@ def beside_others(setup: Setup, rng: random.Random) -> str:
     Of every alarm there are twins that differ in their thresholds only, and some that differ from
     it in one thing that matters.
     """
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     queries = []
     for query in alarms.by_name.values():
         queries += [query, replace(query, id=f"{query.id} twin", fingerprint="of the twin")]
@@ -139,35 +120,22 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
     alarms_alike: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are made, counted and cut once; a partial is each alarm's own."""
-    calls: Counter[str] = Counter()
-
-    def counted(of: Any, name: str) -> None:
+    spies = []
+    for of, name in ((WindowCounter, "add"), (WindowCounter, "cuts"), (Columns, "cells")):
         method = getattr(of, name)
-
-        def call(*args: Any, **options: Any) -> Any:
-            calls[name] += 1
-            return method(*args, **options)
-
-        monkeypatch.setattr(of, name, call)
-
-    counted(WindowCounter, "add")
-    counted(WindowCounter, "cuts")
-    counted(Columns, "cells")
+        spies.append(create_autospec(method, side_effect=method))
+        monkeypatch.setattr(of, name, spies[-1])
     setup = _SETUPS[0]
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    alarms = setup.alarms
     query = alarms.by_name["count"]
     queries = [replace(query, id=f"alarm{at}", fingerprint=f"{at}") for at in range(alarms_alike)]
     (log,) = random_log(setup, random.Random("alike"), size=30)
-    records = [record_of(setup, message) for message in log]
-    reader = reader_of(alarms, queries, dict.fromkeys((q.id for q in queries), START_MS))
-    reader.read(records[:15])
-    reader.read(records[15:])
-    reader.arrived_through(END_MS)
-    partials = list(reader.partials())
-    windows = {partial.key.start_ms for partial in partials}
+    alike = replace(alarms, by_name={query.id: query for query in queries})
+    partials = read(alike, setup, 0, log, cuts=(15,))
+    windows = {key.start_ms for key in partials}
     assert len(partials) == alarms_alike * len(windows)
-    assert {partial.fingerprint for partial in partials} == {q.fingerprint for q in queries}
-    assert calls == {"add": 2, "cells": 2, "cuts": len(windows)}
+    assert {one.fingerprint for one in partials.values()} == {q.fingerprint for q in queries}
+    assert [spy.call_count for spy in spies] == [2, len(windows), 2]
 
 
 def test_queries_of_two_feeds_are_not_counted_together() -> None:

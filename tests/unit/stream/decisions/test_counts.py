@@ -15,26 +15,23 @@ import numpy as np
 import pytest
 
 from accountant.costs.charges import UniformCost
-from accountant.records import Outcome
 from operators.conditions.weights import Weight
 from stream.config.alarms import panes
 from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.records import decode_count, encode
-from stream.decisions.release import Drawn, count_records, encode_fired, released_counts
-from stream.decisions.steps import Step
+from stream.decisions.release import Drawn, count_records, encode_fired
 from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
 from stream.planning.details import detail_lines
 from tests.statistical.enumeration import GivenNoise
 from tests.support.checking import check
-from tests.support.paned import alarm, configured, decided, opened, replayed, rows
+from tests.support.paned import alarm, configured, decided, rows
 from tests.support.published import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accountant.costs.charges import WindowKey
     from accountant.records import StoredDecision
     from stream.decisions.records import CountRecord
     from stream.model.alarm import Alarm
@@ -42,12 +39,7 @@ if TYPE_CHECKING:
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
 COUNTED = alarm("counted", SLIDING, "COUNT(*) > 9", release="counts")
 SILENT = alarm("silent", SLIDING, "COUNT(*) > 12")
-OWN = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
 ROOMS = ("hall", "lab")
-
-
-class KilledError(Exception):
-    """The process ends here."""
 
 
 def counted(decisions: list[StoredDecision]) -> list[CountRecord]:
@@ -77,69 +69,27 @@ def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
     assert len({one.count_id for one in left}) == 4
 
 
-@pytest.mark.parametrize("at", [Step.AFTER_DRAW, Step.AFTER_COMMIT, Step.AFTER_PUBLISH], ids=str)
-def test_a_killed_replay_releases_the_same_counts(tmp_path: Path, at: Step) -> None:
-    """What a window was stored with is what leaves, also when its panes are kept no more."""
-    alarms = configured(tmp_path, COUNTED, until="00:06")
-    events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
-    seen: dict[str, CountRecord] = {}
-    left = 7
-
-    def step(now: Step, key: WindowKey | None) -> None:
-        nonlocal left
-        decision = ledger.decision(key) if key is not None else None
-        for one in count_records(decision) if decision is not None else ():
-            assert seen.setdefault(one.count_id, one) == one
-        left -= now is at
-        if now is at and left == 0:
-            raise KilledError
-
-    for _ in range(2):
-        with opened(alarms) as ledger:
-            try:
-                whole = list(replayed(alarms, ledger, events, step=step))
-            except KilledError:
-                continue
-            assert ledger.reports.verify() == []
-    assert left < 0
-    assert all(seen[one.count_id] == one for one in counted(whole))
-    assert len(seen) == 4
-    with opened(alarms) as ledger:
-        (own,) = alarms.panes
-        assert len(ledger.noisy.between(own, 0, 1 << 62)) < 6
-
-
-def test_a_denied_window_releases_no_count(tmp_path: Path) -> None:
-    """The wall holds no pane beside the window of another alarm."""
-    alarms = configured(tmp_path, OWN, COUNTED, until="00:04", wall="0.9")
-    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
-    denied = [one for one in decisions if one.outcome is Outcome.DENIED]
-    assert "counted" in {one.key.query for one in denied}
-    assert counted(denied) == []
-    assert [each for one in denied for each in released_counts(one)] == []
-
-
 def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
     """Of the alarm, not of the panes: these are the same, and their noise stays."""
-    of = [
-        configured(
-            tmp_path / str(release), alarm("counted", SLIDING, "COUNT(*) > 9", release=release)
-        )
-        for release in ("counts", None, "alarms")
-    ]
-    (panes, *others) = [{name: each.fingerprint for name, each in one.panes.items()} for one in of]
-    assert others == [panes] * 2
-    (counted, *others) = [one.by_name["counted"].fingerprint for one in of]
-    assert others[0] == others[1] != counted
-    assert not any(each.releases_counts for each in of[0].panes.values())
+
+    def written(release: str | None) -> tuple[dict[str, str], str]:
+        one = alarm("counted", SLIDING, "COUNT(*) > 9", release=release)
+        alarms = configured(tmp_path / str(release), one)
+        assert not any(each.releases_counts for each in alarms.panes.values())
+        panes = {name: each.fingerprint for name, each in alarms.panes.items()}
+        return panes, alarms.by_name["counted"].fingerprint
+
+    panes, counted = written("counts")
+    assert written(None) == written("alarms")
+    assert written(None)[0] == panes
+    assert written(None)[1] != counted
 
 
 def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     """Before any data is read, what every record will say; of others nothing."""
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
-    told = [line for line in detail_lines(alarms) if "noisy counts" in line]
+    (line,) = [line for line in detail_lines(alarms) if "noisy counts" in line]
     left = counted(decided(alarms, rows(tmp_path, (1,) * 4)))
-    (line,) = told
     assert line == (
         "counted: its noisy counts leave for nothing more, with a standard deviation of"
         f" {left[0].standard_deviation:.3g}"
@@ -163,8 +113,7 @@ def test_more_counts_than_a_row_holds_are_refused(
     assert error.hint == "group by fewer fields, shorten a domain, or remove release"
 
 
-NOISE: Any = SimpleNamespace(deviation=lambda panes: 2.0 * panes)
-"""Stands for an operator whose noise has a standard deviation of 2 steps a pane."""
+HUGE = Fraction(10) ** 308
 
 
 @pytest.mark.parametrize(
@@ -175,8 +124,8 @@ NOISE: Any = SimpleNamespace(deviation=lambda panes: 2.0 * panes)
         (Fraction(1, 100), -1234, -12.34),
         (Fraction(1, 3), 1, 1 / 3),
         (Fraction(1), 1 << 60, float(1 << 60)),
-        (Fraction(10) ** 308, 1 << 40, sys.float_info.max),
-        (Fraction(10) ** 308, -(1 << 40), -sys.float_info.max),
+        (HUGE, 1 << 40, sys.float_info.max),
+        (HUGE, -(1 << 40), -sys.float_info.max),
     ],
 )
 def test_sums_are_in_the_fields_own_unit(
@@ -185,14 +134,13 @@ def test_sums_are_in_the_fields_own_unit(
     """Whole where that is exact, else the nearest float: never what JSON cannot say."""
     query = configured(tmp_path, COUNTED).by_name["counted"]
     spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, resolution=resolution)
-    noisy = np.array([[steps - 1], [1]], dtype=np.int64)
-    found = counts_of(replace(query, aggregates=(spec,)), NOISE, noisy)
+    noise: Any = SimpleNamespace(deviation=lambda panes: 2.0 * panes)  # in steps
+    noisy = np.array([[steps - 1], [1]])
+    found = counts_of(replace(query, aggregates=(spec,)), noise, noisy)
     assert (found.counts, found.panes) == ([count], 2)
     assert type(found.counts[0]) is type(count)
-    assert found.standard_deviation == pytest.approx(
-        min(4 * float(resolution), 1.79769e308), rel=1e-5
-    )
-    assert counts_of(replace(query, releases_counts=False), NOISE, noisy) is None
+    deviation = min(4 * float(resolution), 1.79769e308)
+    assert found.standard_deviation == pytest.approx(deviation, rel=1e-5)
 
 
 @pytest.mark.parametrize("values", [(), (("x", "y", "z"), ("1", "2"))])
@@ -202,10 +150,8 @@ def test_counts_are_named_as_the_domain_numbers_them(
     """Of several fields, and of none, which is one group over everything."""
     domain = Domain(("a", "b")[: len(values)], values)
     query = replace(configured(tmp_path, COUNTED).by_name["counted"], domain=domain)
-    noisy = np.arange(len(domain), dtype=np.int64)[None]
-    found = counts_of(query, NOISE, noisy)
-    named = [(domain.group(cell), cell) for cell in range(len(domain))]
-    assert list(found.by_group()) == named
+    found = counts_of(query, panes_of(query), np.arange(len(domain))[None])
+    assert list(found.by_group()) == [(domain.group(cell), cell) for cell in range(len(domain))]
 
 
 def test_others_are_stored_as_before(tmp_path: Path) -> None:

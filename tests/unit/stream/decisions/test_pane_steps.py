@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from operators.noise.source import NoiseSource
-from stream.decisions.judge import Judge
 from stream.decisions.panes import decoded
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
+from stream.windows.instants import iso_utc
 from tests.support.archived import move_all
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import StoredDecision
-    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)"
@@ -64,13 +62,16 @@ def test_a_room_rings_once_a_window_at_the_first_step_that_passes(
     assert [one.alarm_count for one in steps_of(decisions, "whole")] == [1, 1]
     assert {one.epsilon_units for one in steps_of(decisions)} == {0}
     (record,) = alarm_records(alarms.by_name["early"], steps_of(decisions)[1])
-    assert (record.window_start, record.window_end) == (
-        "2024-01-01T00:00:00.000Z",
-        "2024-01-01T00:04:00.000Z",
-    )
-    assert (record.step_start, record.step_end) == (
-        "2024-01-01T00:01:00.000Z",
-        "2024-01-01T00:02:00.000Z",
+    bounds = (record.window_start, record.step_start, record.step_end, record.window_end)
+    assert bounds == tuple(iso_utc(FIRST_MS + minute * 60_000) for minute in (0, 1, 2, 4))
+
+
+def deny(monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    """Let an alarm's second minute be decided too late."""
+    second_ms = FIRST_MS + 2 * 60_000
+    monkeypatch.setattr(
+        "stream.decisions.judge._too_old",
+        lambda alarm, end_ms, _now_ms: alarm.id == query and end_ms == second_ms,
     )
 
 
@@ -78,40 +79,13 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What would have rung at it is done, and nobody was told: the rest of the window says so."""
-    second_ms = FIRST_MS + 2 * 60_000
-    monkeypatch.setattr(
-        "stream.decisions.judge._too_old",
-        lambda query, end_ms, _now_ms: query.id == "early" and end_ms == second_ms,
-    )
+    deny(monkeypatch, "early")
     alarms = configured(tmp_path, EARLY, WHOLE, until="00:08")
     decisions = decided(alarms, rows(tmp_path, EIGHT))
     reasons = [one.reason for one in steps_of(decisions)]
     assert reasons == [None, "too_old", "step_missed", "step_missed", *[None] * 4]
     assert rang(alarms, decisions) == [0, 0, 0, 0, 1, 0, 0, 0]
     assert [one.alarm_count for one in steps_of(decisions, "whole")] == [1, 1]
-
-
-@pytest.mark.parametrize("after", [3, 8])
-def test_archiving_within_a_window_leaves_its_steps(tmp_path: Path, after: int) -> None:
-    """Wherever a replay stopped: who goes on knows that the step before was decided."""
-    alarms = configured(tmp_path, EARLY, until="00:08")
-    events = rows(tmp_path, EIGHT)
-    killed = 0
-
-    def step(at: Step, _key: WindowKey | None) -> None:
-        nonlocal killed
-        killed += at is Step.AFTER_COMMIT
-        if killed == after:
-            raise KeyboardInterrupt
-
-    with opened(alarms) as ledger:
-        with pytest.raises(KeyboardInterrupt):
-            list(replayed(alarms, ledger, events, step=step))
-        until_ms = max(one.cursor_ms for one in ledger.progress.queries())
-        move_all(ledger, until_ms)
-        rest = steps_of(list(replayed(alarms, ledger, events)))
-        assert ledger.reports.verify() == []
-    assert {one.reason for one in rest} == {None}
 
 
 class Quiet(NoiseSource):
@@ -128,6 +102,11 @@ FIRST = [1, 1, 0, 1, 1, 1, 0, 1]
 """Who comes in each minute, and how many of them for the first time in their four minutes."""
 
 
+def of_people(written: str) -> str:
+    """Return the same alarm as one that counts people."""
+    return written.replace("COUNT(*)", "COUNT(DISTINCT person)")
+
+
 def people(folder: Path) -> Path:
     """Return a file of them."""
     lines = [
@@ -140,16 +119,20 @@ def people(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 5, 6, 11])
+@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("after", [0, 1, 3, 5, 6, 8, 11])
 def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
-    tmp_path: Path, after: int
+    tmp_path: Path, after: int, *, archived: bool
 ) -> None:
-    """Whoever goes on within a window knows from the log who was there: nobody counts again."""
-    written = [each.replace("COUNT(*)", "COUNT(DISTINCT person)") for each in (EARLY, WHOLE)]
-    alarms = configured(tmp_path, *written, until="00:08")
+    """Whoever goes on within a window knows from the log who was there: nobody counts again.
+
+    And from the ledger that the step before was decided, also when that is archived.
+    """
+    alarms = configured(tmp_path, *map(of_people, (EARLY, WHOLE)), until="00:08")
     (panes,) = alarms.panes.values()
     assert panes.firsts
     stored: dict[int, int] = {}
+    reasons: set[str | None] = set()
     left = after
 
     def step(at: Step, key: WindowKey | None) -> None:
@@ -163,10 +146,16 @@ def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
 
     events = people(tmp_path)
     for _ in range(2):
-        with opened(alarms) as ledger, suppress(KeyboardInterrupt):
-            list(replayed(alarms, ledger, events, noise=Quiet(), step=step))
+        with opened(alarms) as ledger:
+            try:
+                rest = replayed(alarms, ledger, events, noise=Quiet(), step=step)
+                reasons |= {one.reason for one in rest}
+            except KeyboardInterrupt:
+                if archived:
+                    move_all(ledger, max(one.cursor_ms for one in ledger.progress.queries()))
             assert ledger.reports.verify() == []
             (scope,) = ledger.reports.status().scopes.values()
+    assert reasons == {None}
     assert [count for _, count in sorted(stored.items())] == FIRST
     assert scope.spent_units == 2 * panes.aim.pane_units
 
@@ -175,18 +164,10 @@ def test_a_pane_that_is_denied_ends_the_panes_of_its_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its events were never paid for, and decide who counts in later ones."""
-    reason = Judge._reason_to_deny
-
-    def torn(judge: Judge, query: Alarm, key: WindowKey, *rest: Any) -> str | None:
-        if key.start_ms == FIRST_MS + 60_000:
-            return "incomplete"
-        return reason(judge, query, key, *rest)
-
-    monkeypatch.setattr(Judge, "_reason_to_deny", torn)
-    written = EARLY.replace("COUNT(*)", "COUNT(DISTINCT person)")
-    alarms = configured(tmp_path, written, until="00:08")
+    alarms = configured(tmp_path, of_people(EARLY), until="00:08")
     (panes,) = alarms.panes
+    deny(monkeypatch, panes)
     decisions = decided(alarms, people(tmp_path))
-    ends = [None, "incomplete", "step_missed", "step_missed", *[None] * 4]
+    ends = [None, "too_old", "step_missed", "step_missed", *[None] * 4]
     assert [one.reason for one in steps_of(decisions, panes)] == ends
-    assert [one.reason for one in steps_of(decisions)] == [None, *["incomplete"] * 3, *[None] * 4]
+    assert [one.reason for one in steps_of(decisions)] == [None, *["too_old"] * 3, *[None] * 4]

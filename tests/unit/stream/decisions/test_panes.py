@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import shutil
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from accountant.costs.noisy import Noisy
-from accountant.ledger.ledger import Ledger
-from accountant.records import BudgetTerms, LogIdentity, Outcome
+from accountant.records import Outcome
 from accountant.store.private import NOISY
 from accountant.store.tables import PRIVATE
-from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.custody.changes import apply_changes
 from stream.decisions.lifecycle import State, step
 from stream.decisions.mechanisms import panes_of
-from stream.decisions.release import decision_record, seen_decision
+from stream.decisions.release import (
+    count_records,
+    decision_record,
+    released_counts,
+    seen_decision,
+)
 from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
-from tests.support.ledgers import TOPIC_ID, Series, registration, settle
+from tests.support.ledgers import EVENT, Series, admit, must_verify, open_ledger, set_up, settle
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -34,13 +38,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
+    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
+    from stream.decisions.records import CountRecord
     from stream.model.alarms import Alarms
 
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
-TWO = (alarm("warning", SLIDING, "COUNT(*) > 9"), alarm("critical", SLIDING, "COUNT(*) > 12"))
+TWO = (
+    alarm("warning", SLIDING, "COUNT(*) > 9", release="counts"),
+    alarm("critical", SLIDING, "COUNT(*) > 12"),
+)
 OWN = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
 EARLY = (alarm("early", "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)", "COUNT(*) > 9"),)
+PANES = Series("panes-1")
 KILLED_AT = [step for step in Step if step is not Step.AFTER_POLL]
 
 
@@ -65,67 +75,60 @@ def stored(ledger: Ledger, alarms: Alarms) -> dict[WindowKey, bytes]:
     return {row.key: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
 
 
-def cut_off(alarms: Alarms, ledger: Ledger, events: Path, after: int) -> list[StoredDecision]:
+def cut_off(
+    alarms: Alarms, ledger: Ledger, events: Path, after: int, **options: Any
+) -> list[StoredDecision]:
     """Replay until so many decisions have left, and return them."""
-    going = replayed(alarms, ledger, events)
-    some = [next(going) for _ in range(after)]
+    going = replayed(alarms, ledger, events, **options)
+    some = list(islice(going, after))
     going.close()
     return some
 
 
-@pytest.fixture
-def ledger_path(tmp_path: Path) -> Path:
-    """Return where a ledger with a query of one budget lies."""
-    path = tmp_path / "ledger.db"
-    with ledger_at(path) as ledger:
-        ledger.pins.register_budget(BudgetTerms("s", PrivacyUnit.EVENT, 100, ""))
-        ledger.pins.register_log(LogIdentity("feed", "cluster", TOPIC_ID, "rooms", 2))
-        ledger.pins.register_query(registration(Series("panes-1", 10, 10)))
-    return path
-
-
-def ledger_at(path: Path) -> Ledger:
-    """Open a ledger."""
-    return Ledger.open(f"sqlite:///{path}", clock_ms=lambda: 1_000_000, entropy=NoiseSource().token)
-
-
 @pytest.mark.parametrize("at", KILLED_AT, ids=str)
 def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, at: Step) -> None:
-    """At every step, of panes and of windows: a stored pane stays, and is charged once."""
+    """At every step, of panes and of windows: a stored pane stays, and is charged once.
+
+    The counts that leave are those that a window was stored with, also when its panes are gone.
+    """
     alarms = configured(tmp_path, *TWO, until="00:06")
     events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
-    seen: dict[WindowKey, bytes] = {}
+    (panes,) = alarms.panes
+    seen: dict[Any, object] = {}
+    left: list[CountRecord] = []
     kills = 0
 
-    def step(now: Step, _key: WindowKey | None) -> None:
-        nonlocal left
+    def step(now: Step, key: WindowKey | None) -> None:
+        nonlocal steps
         for window, counts in stored(ledger, alarms).items():
             assert seen.setdefault(window, counts) == counts
-        left -= now is at
-        if left == 0:
+        decision = ledger.decision(key) if key is not None else None
+        for one in count_records(decision) if decision is not None else ():
+            assert seen.setdefault(one.count_id, one) == one
+        steps -= now is at
+        if steps == 0:
             raise KilledError
 
     for nth in (2, 5, 1 << 30):
-        left = nth
+        steps = nth
         with opened(alarms) as ledger:
             try:
-                list(replayed(alarms, ledger, events, step=step))
+                for one in replayed(alarms, ledger, events, step=step):
+                    left += count_records(one)
             except KilledError:
                 kills += 1
             assert ledger.reports.verify() == []
     assert kills == 2
-    assert len(seen) == 6
+    assert all(seen[one.count_id] == one for one in left)
+    assert len({one.count_id for one in left}) == 4
+    assert len(seen) == 6 + 4
     with opened(alarms) as ledger:
         status = ledger.reports.status()
-        (panes,) = alarms.panes
-        (scope,) = status.scopes.values()
-        each = panes_of(alarms.panes[panes])
-        assert scope.spent_units == each.plan.epsilon * 10**12
-        assert {name: one.sequence for name, one in status.queries.items()} == {
-            panes: 6,
-            "warning": 4,
-            "critical": 4,
-        }
+        assert len(stored(ledger, alarms)) < 6
+    (scope,) = status.scopes.values()
+    assert scope.spent_units == panes_of(alarms.panes[panes]).plan.epsilon * 10**12
+    sequences = {name: one.sequence for name, one in status.queries.items()}
+    assert sequences == {panes: 6, "warning": 4, "critical": 4}
 
 
 def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_path: Path) -> None:
@@ -135,37 +138,40 @@ def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_p
     shutil.copy(tmp_path / "one" / "ledger.db", tmp_path / "two")
     told = []
     for name, alarms in zip(("one", "two"), copies, strict=True):
-        with opened(alarms) as ledger:
-            decisions = list(replayed(alarms, ledger, rows(tmp_path / name, (90, 0, 90, 0))))
-            running = {one.key: alarms.running[one.key.query] for one in decisions}
-        records = [decision_record(running[one.key], alarms, one) for one in decisions]
+        decisions = decided(alarms, rows(tmp_path / name, (90, 0, 90, 0)))
+        records = [decision_record(alarms.running[one.key.query], alarms, one) for one in decisions]
         told.append(list(map(seen_decision, records)))
     theirs, mine = told
-    panes = [one for one in theirs if one.query in copies[0].panes]
+    panes = {one.key for one in theirs if one.query in copies[0].panes}
     assert len(panes) == 4
     assert len({one.draw for each in told for one in each} - {None}) == 8
     with opened(copies[1]) as ledger:
         assert ledger.upkeep.unknown_decisions(mine) == []
         unknown = ledger.upkeep.unknown_decisions(theirs)
-        assert {one.key for one in unknown} >= {one.key for one in panes}
-        before = ledger.reports.status().scopes
+        assert panes <= {one.key for one in unknown}
+        (before,) = ledger.reports.status().scopes.values()
         assert ledger.upkeep.reconcile(theirs) == len(unknown)
         assert ledger.upkeep.reconcile(theirs) == 0
-        after = ledger.reports.status().scopes
+        (after,) = ledger.reports.status().scopes.values()
         assert ledger.reports.verify() == []
-    ((name, scope),) = before.items()
-    assert after[name].spent_units == 2 * scope.spent_units
+    assert after.spent_units == 2 * before.spent_units
 
 
 def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path: Path) -> None:
-    """Of windows that had not left, too: an older ledger learns from them what was drawn."""
+    """Of windows that had not left, too: an older ledger learns from them what was drawn.
+
+    Six panes are six draws, for eight windows; who replays again draws none.
+    """
     alarms = configured(tmp_path, *TWO, until="00:06")
-    events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
+    events, noise = rows(tmp_path, (4, 0, 9, 2, 1, 7)), Counting()
     with opened(alarms) as ledger:
-        cut_off(alarms, ledger, events, 1)  # all are stored by now, and none has left
-        left = [one.key for one in replayed(alarms, ledger, events)]
+        # All are stored by now, and none has left.
+        cut_off(alarms, ledger, events, 1, noise=noise)
+        left = [one.key for one in replayed(alarms, ledger, events, noise=noise)]
+        assert list(replayed(alarms, ledger, events, noise=noise)) == []
     assert len(left) == 14
     assert left == sorted(left, key=lambda key: (key.end_ms, key.query not in alarms.panes, key))
+    assert noise.draws == 6
 
 
 @pytest.mark.parametrize(("written", "kept"), [(TWO, 3), (EARLY, 4)], ids=["sliding", "steps"])
@@ -187,26 +193,33 @@ def test_no_more_panes_are_kept_than_windows_to_come_read(
 
 
 def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path: Path) -> None:
-    """Denials of panes are on the topic; what is said of it names alarms, and misses nothing."""
+    """Denials of panes are on the topic; what is said of it names alarms, and misses nothing.
+
+    No count leaves with a denial.
+    """
     alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
-    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
-    records = [decision_record(alarms.running[one.key.query], alarms, one) for one in decisions]
-    denied = [one for one in records if one.outcome == "denied"]
-    notices = [step(State(), one, (), EVERY_WINDOW)[1] for one in denied]
-    told = {(one.alarm, one.window_start) for each in notices for one in each}
     (panes,) = alarms.panes
-    assert panes in {one.alarm for one in denied}
-    assert {(one.reason, one.loss_units) for one in denied} == {("budget", 0)}
-    assert told == {(one.alarm, one.window_start) for one in denied if one.alarm != panes}
-    over = [one for one in decisions if one.key.query in alarms.panes[panes].readers]
-    for pane in (one.key for one in decisions if one.key.query == panes and one.reason):
-        reading = [
-            one
-            for one in over
-            if one.key.start_ms <= pane.start_ms and pane.end_ms <= one.key.end_ms
-        ]
-        assert reading
-        assert all((one.key.query, iso_utc(one.key.start_ms)) in told for one in reading)
+    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
+    denied = [one for one in decisions if one.outcome is Outcome.DENIED]
+    assert {one.key.query for one in denied} >= {panes, "warning", "critical"}
+    told = set()
+    for one in denied:
+        record = decision_record(alarms.running[one.key.query], alarms, one)
+        assert (record.reason, record.loss_units) == ("budget", 0)
+        assert [*count_records(one), *released_counts(one)] == []
+        notices = step(State(), record, (), EVERY_WINDOW)[1]
+        assert [each.alarm for each in notices] == [one.key.query] * (one.key.query != panes)
+        told |= {(each.alarm, each.window_start) for each in notices}
+    gone = [one.key for one in denied if one.key.query == panes]
+    over = {
+        (one.key.query, iso_utc(one.key.start_ms))
+        for one in decisions
+        for pane in gone
+        if one.key.query in alarms.panes[panes].readers
+        and one.key.start_ms <= pane.start_ms < pane.end_ms <= one.key.end_ms
+    }
+    assert over
+    assert over <= told
 
 
 def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
@@ -221,21 +234,28 @@ def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
     assert [one.reason for one in late] == [*["pane_gone"] * 3, "not_admitted"]
 
 
-def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger_path: Path) -> None:
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger with four windows of panes that are admitted."""
+    with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as found:
+        set_up(found, EVENT, 100, [PANES])
+        admit(found, 40, PANES)
+        yield found
+
+
+def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger: Ledger) -> None:
     """Two workers drew, one stored: the other is given what is there, and its draw is dropped."""
-    window = Series("panes-1", 10, 10)
-    with ledger_at(ledger_path) as ledger:
-        ledger.admit("s", [window.request(0)])
-        first = settle(ledger, window, 0, noisy=Noisy(b"first", 0))
-        assert settle(ledger, window, 0, noisy=Noisy(b"second", 0)) == first
-        (row,) = ledger.noisy.between("panes-1", 0, 10)
-        assert row.counts == b"first"
-        assert ledger.reports.verify() == []
+    first = settle(ledger, PANES, 0, noisy=Noisy(b"first", 0))
+    assert settle(ledger, PANES, 0, noisy=Noisy(b"second", 0)) == first
+    (row,) = ledger.noisy.between("panes-1", 0, 10)
+    assert row.counts == b"first"
+    must_verify(ledger)
 
 
-def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
+def test_stored_panes_that_were_changed_are_found(ledger: Ledger) -> None:
     """A pane drawn again in its row's place, one that is gone, one that nothing decided."""
-    window = Series("panes-1", 10, 10)
+    gone, mine = PRIVATE.delete(), PRIVATE.c.kind == NOISY
+    second = mine & (PRIVATE.c.start_ms == 10)
 
     def edited(statement: Any) -> list[str]:
         with ledger._store.write() as tx:
@@ -248,25 +268,21 @@ def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
             tx.private.put(NOISY, "panes-1", start_ms, start_ms + 10, "f1", b"again")
         return ledger.reports.verify()
 
-    mine, gone = PRIVATE.c.kind == NOISY, PRIVATE.delete()
-    with ledger_at(ledger_path) as ledger:
-        ledger.admit("s", [window.request(index) for index in range(4)])
-        for index in range(3):
-            settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 10))
-        assert ledger.reports.verify() == []
-        assert drawn(0) == ["noisy counts of 'panes-1' belong to no decision"]
-        assert edited(gone.where(mine, PRIVATE.c.start_ms == 0)) == []
-        assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
-        second = (mine, PRIVATE.c.start_ms == 10)
-        (row, _) = edited(PRIVATE.update().where(*second).values(body=b"and again"))
-        assert row.startswith("a row of tocsin_private is not what was stored")
-        missing = ["noisy counts of 'panes-1' are gone, and windows to come read them"]
-        assert edited(gone.where(*second)) == missing
-        assert edited(gone.where(mine)) == missing
-        settle(ledger, window, 3, noisy=Noisy(b"noisy 3", 30))
-        assert ledger.reports.verify() == []
-        ledger.pins.remove_alarm("panes-1")
-        assert ledger.reports.verify() == []
+    for index in range(3):
+        settle(ledger, PANES, index, noisy=Noisy(f"noisy {index}".encode(), 10))
+    must_verify(ledger)
+    assert drawn(0) == ["noisy counts of 'panes-1' belong to no decision"]
+    assert edited(gone.where(mine & (PRIVATE.c.start_ms == 0))) == []
+    assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
+    (row, _) = edited(PRIVATE.update().where(second).values(body=b"and again"))
+    assert row.startswith("a row of tocsin_private is not what was stored")
+    for some in (gone.where(second), gone.where(mine)):
+        (problem,) = edited(some)
+        assert problem == "noisy counts of 'panes-1' are gone, and windows to come read them"
+    settle(ledger, PANES, 3, noisy=Noisy(b"noisy 3", 30))
+    must_verify(ledger)
+    ledger.pins.remove_alarm("panes-1")
+    must_verify(ledger)
 
 
 def test_archiving_leaves_the_panes_that_are_read(tmp_path: Path) -> None:
@@ -301,14 +317,3 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
     reasons = {one.reason for one in rest}
     assert reasons == {"pane_gone", None}
     assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}
-
-
-def test_windows_draw_nothing_and_panes_once(tmp_path: Path) -> None:
-    """Six panes are six draws, for eight windows; a second replay draws none."""
-    alarms = configured(tmp_path, *TWO, until="00:06")
-    events, noise = rows(tmp_path, (4, 0, 9, 2, 1, 7)), Counting()
-    with opened(alarms) as ledger:
-        assert len(list(replayed(alarms, ledger, events, noise=noise))) == 14
-        assert noise.draws == 6
-        assert list(replayed(alarms, ledger, events, noise=noise)) == []
-        assert noise.draws == 6

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import zlib
 
-import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_murmur2
 
-from stream.events.partitioning import murmur2, partitions_of
+from stream.events.partitioning import partitions_of
 from stream.model.feeds import Partitioner
 from tests.support.texts import texts_of
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
-
-
-@pytest.mark.parametrize(
-    ("key", "hashed"),
-    [
-        (b"21", -973932308),
-        (b"foobar", -790332482),
-        (b"a-little-bit-long-string", -985981536),
-        (b"a-little-bit-longer-string", -1486304829),
-        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
-        (b"abc", 479470107),
-    ],
-)
-def test_vectors_of_the_java_client(key: bytes, hashed: int) -> None:
-    """The Java client's own test vectors come out, as signed 32-bit numbers."""
-    assert murmur2(texts_of([key])).view(np.int32).tolist() == [hashed]
 
 
 @settings(max_examples=100)
@@ -42,11 +24,3 @@ def test_partitions(keys: list[bytes], partitions: int) -> None:
     by_crc = partitions_of(strings, Partitioner.CRC32, partitions)
     assert by_murmur.tolist() == [(kafka_murmur2(k) & 0x7FFFFFFF) % partitions for k in keys]
     assert by_crc.tolist() == [zlib.crc32(key) % partitions for key in keys]
-
-
-def test_taking_the_absolute_value_is_caught() -> None:
-    """``abs`` in place of ``toPositive``, a classic mistake, sends some key elsewhere."""
-    keys = [f"person-{number}".encode() for number in range(50)]
-    wrong = np.abs(murmur2(texts_of(keys)).view(np.int32).astype(np.int64)) % 4
-    right = partitions_of(texts_of(keys), Partitioner.MURMUR2, 4)
-    assert (wrong != right).any()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -48,24 +47,13 @@ def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) 
 
 
 def test_whoever_was_met_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once each, until more were met than are remembered."""
+    """Once each, and in one roster, until more were met than are remembered."""
     hashed = hashings(monkeypatch)
     monkeypatch.setattr(people, "_MOST", 10)
     met = some_people()
-
-    def names(start: int, stop: int) -> pa.Array:
-        return pa.array([f"person-{number}" for number in range(start, stop)])
-
+    rosters = []
     for start, stop in ((0, 6), (3, 8), (0, 8), (5, 12), (0, 12)):
-        met.units(names(start, stop))
+        names = [f"person-{number}" for number in range(start, stop)]
+        rosters.append(met.units(pa.array(names))[0].roster)
     assert hashed == [6, 2, 4, 12]
-
-
-def test_batches_share_a_roster() -> None:
-    """Where nothing was forgotten, numbers of several batches mean the same."""
-    met = some_people()
-    first, _ = met.units(pa.array(["a", "b"]))
-    second, _ = met.units(pa.array(["b", "c", "a"]))
-    assert first.roster is second.roster
-    assert second.number.tolist() == [first.number[1], 2, first.number[0]]
-    assert len(np.unique(second.hashes(), axis=0)) == 3
+    assert [each is rosters[0] for each in rosters] == [True] * 4 + [False]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from accountant.errors import ConfigError
 from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, load_zone, midnights
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
@@ -45,7 +46,12 @@ CALENDARS = (
     LocalCalendar(3, 2, "America/Havana"),
     LocalCalendar(1, 3, "Africa/Monrovia"),
     LocalCalendar(365, 7, "Asia/Kathmandu"),
+    CumulativeCalendar(60, 20),
 )
+APIA = CALENDARS[7]
+PERIODS = (CALENDARS[5], LocalCalendar(1, 1, "Pacific/Apia"), FixedCalendar(DAY_MS, DAY_MS))
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
+SKIPPED = 15_338  # the day number of 2011-12-30, which Apia never had
 
 
 def ms(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
@@ -59,11 +65,6 @@ def array(*times: int) -> np.ndarray:
     return np.array(times, np.int64)
 
 
-def day(zone: str, year: int, month: int, number: int) -> tuple[int, int]:
-    """Return the bounds of one local day."""
-    return LocalCalendar(1, 1, zone).bounds(ms(year, month, number) // DAY_MS)
-
-
 @settings(max_examples=300)
 @given(
     st.sampled_from(CALENDARS),
@@ -74,28 +75,30 @@ def day(zone: str, year: int, month: int, number: int) -> tuple[int, int]:
     ),
     st.integers(0, 40) | st.integers(0, 10**10),
 )
-@example(CALENDARS[7], [ms(2011, 12, 29, 12), ms(2011, 12, 30, 9, 59), ms(2011, 12, 30, 10)], 0)
-@example(CALENDARS[7], [0, TIME_LIMIT_MS - 1], 0)
+@example(APIA, [ms(2011, 12, 29, 12), ms(2011, 12, 30, 9, 59), ms(2011, 12, 30, 10)], 0)
+@example(APIA, [0, TIME_LIMIT_MS - 1], 0)
 def test_vectors_agree_with_the_bounds_of_single_windows(
     calendar: Calendar, times: list[int], grace_ms: int
 ) -> None:
-    """``containing``, ``panes`` and ``first_open`` say what ``bounds`` says, to the millisecond."""
+    """``containing``, ``panes`` and ``first_open`` say what single windows say, exactly."""
     start_ms, end_ms = calendar.bounds(int(calendar.containing(array(times[0]))[1][0]))
     near = (start_ms - 1, start_ms, start_ms + 1, end_ms - 1, end_ms, end_ms + grace_ms)
     times = times + [at for at in near if 0 <= at < TIME_LIMIT_MS]
-    first, last = calendar.containing(array(*times))
-    panes = calendar.panes(array(*times))
-    opened = calendar.first_open(array(*times), grace_ms)
-    assert {x.dtype for x in (first, last, panes, opened)} == {np.dtype(np.int64)}
-    for at, low, high, pane, still in zip(times, first, last, panes, opened, strict=True):
-        around = range(min(int(low), int(high)) - 2, max(int(low), int(high)) + 3)
-        holding = [i for i in around if calendar.bounds(i)[0] <= at < calendar.bounds(i)[1]]
-        assert holding == list(range(int(low), int(high) + 1))
+    at = array(*times)
+    found = (*calendar.containing(at), calendar.panes(at), calendar.first_open(at, grace_ms))
+    assert {each.dtype for each in found} == {np.dtype(np.int64)}
+    for time_ms, low, high, pane, still in zip(
+        times, *(each.tolist() for each in found), strict=True
+    ):
+        around = range(min(low, high) - 2, max(low, high) + 3)
+        counted = {index: range(*calendar.counted(index)) for index in around}
+        panes = {index: range(*calendar.pane_range(index)) for index in around}
+        holding = [index for index in around if time_ms in counted[index]]
+        assert holding == list(range(low, high + 1))
+        assert holding == [index for index in around if pane in panes[index]]
         assert len(holding) <= calendar.overlap
-        spans = {i: calendar.pane_range(i) for i in around}
-        assert holding == [i for i, (begin, end) in spans.items() if begin <= pane < end]
-        assert calendar.bounds(int(still))[1] + grace_ms > at
-        assert calendar.bounds(int(still) - 1)[1] + grace_ms <= at
+        ends_ms = [calendar.bounds(index)[1] + grace_ms for index in (still - 1, still)]
+        assert ends_ms[0] <= time_ms < ends_ms[1]
 
 
 @given(st.sampled_from(CALENDARS), st.lists(INT64, min_size=1, max_size=5))
@@ -122,7 +125,7 @@ def test_the_first_window_to_start_is_found(calendar: Calendar, time_ms: int) ->
     assert calendar.bounds(index)[0] >= time_ms > calendar.bounds(index - 1)[0]
 
 
-def test_tumbling_hopping_and_gapped_windows() -> None:
+def test_windows_begin_with_the_epoch_and_weeks_on_mondays() -> None:
     """Every instant lies in one window, in several, or in none; which, the property above tells.
 
     ::
@@ -133,11 +136,11 @@ def test_tumbling_hopping_and_gapped_windows() -> None:
                               [------1-----)
         5 by 8      [-0-)    [-1-)                    gaps: 5, 6 and 7 lie in no window
     """
-    tumbling, hopping, gaps = CALENDARS[:3]
-    assert (tumbling.bounds(1), hopping.bounds(1), gaps.bounds(1)) == ((10, 20), (10, 25), (8, 13))
-    assert hopping.bounds(-1) == (-10, 5)
-    assert hopping.pane_range(1) == (2, 5)
-    assert [calendar.overlap for calendar in (tumbling, hopping, gaps)] == [1, 2, 1]
+    assert [calendar.bounds(1) for calendar in CALENDARS[:3]] == [(10, 20), (10, 25), (8, 13)]
+    assert CALENDARS[1].bounds(-1) == (-10, 5)
+    assert [calendar.overlap for calendar in (*CALENDARS[:3], CALENDARS[-1])] == [1, 2, 1, 3]
+    assert LocalCalendar(7, 7, "UTC").bounds(0) == (-3 * DAY_MS, 4 * DAY_MS)
+    assert LocalCalendar(7, 1, "UTC").bounds(0) == (0, 7 * DAY_MS)
 
 
 @pytest.mark.long
@@ -149,28 +152,21 @@ def test_tumbling_hopping_and_gapped_windows() -> None:
 def test_local_days_start_when_the_date_first_shows(
     zone: str, around: tuple[int, int, int]
 ) -> None:
-    """Found by walking minute by minute: the first instant whose local date is the day's."""
-    start_ms = ms(*around) - 2 * DAY_MS
-    first_seen: dict[int, int] = {}
-    latest = -1
-    for minute in range(4 * 24 * 60):
-        # Half a minute, because Monrovia's clocks differed from UTC by 44 min 30 s.
-        for at_ms in (start_ms + minute * 60_000, start_ms + minute * 60_000 + 30_000):
-            local = datetime.fromtimestamp(at_ms / 1000, tz=load_zone(zone))
-            number = local.date().toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()
-            if number > latest:
-                first_seen.update(dict.fromkeys(range(latest + 1, number + 1), at_ms))
-                latest = number
-    days = [number for number, at_ms in first_seen.items() if at_ms > start_ms]
-    assert len(days) >= 3
-    for number in days:
-        assert midnights(zone).start_ms(number) == first_seen[number]
+    """No instant before shows its date, minute by minute, and that instant does or a later one."""
+
+    def shown(at_ms: int) -> int:
+        return datetime.fromtimestamp(at_ms / 1000, tz=load_zone(zone)).date().toordinal()
+
+    for day in range(ms(*around) // DAY_MS - 2, ms(*around) // DAY_MS + 3):
+        start_ms, date = midnights(zone).start_ms(day), EPOCH + day
+        assert shown(start_ms) >= date
+        assert all(shown(at) < date for at in range(start_ms - 1, start_ms - 3 * HOUR_MS, -60_000))
 
 
 def test_a_gap_around_midnight_starts_the_day_at_its_end() -> None:
     """In Toronto, clocks went from 23:30 to 00:30 on 1919-03-30: the 31st began at that instant."""
-    start_ms, _ = day("America/Toronto", 1919, 3, 31)
-    assert start_ms == ms(1919, 3, 31, 4, 30)
+    day = ms(1919, 3, 31) // DAY_MS
+    assert midnights("America/Toronto").start_ms(day) == ms(1919, 3, 31, 4, 30)
 
 
 def test_a_skipped_day_is_never_active() -> None:
@@ -184,36 +180,19 @@ def test_a_skipped_day_is_never_active() -> None:
                                          [-30-)          starts with 31: not active
                                          [-------31---...
     """
-    skipped = ms(2011, 12, 30) // DAY_MS
-    single, double = (LocalCalendar(size, 1, "Pacific/Apia") for size in (1, 2))
-    start_ms, end_ms = single.bounds(skipped)
+    single = PERIODS[1]
+    start_ms, end_ms = single.bounds(SKIPPED)
     assert start_ms == end_ms == ms(2011, 12, 30, 10)
-    for calendar in (single, double):
-        assert [calendar.active(skipped + shift) for shift in (-1, 0, 1)] == [True, False, True]
-        assert calendar.next_active(skipped) == skipped + 1
-    assert single.containing(array(start_ms))[0].tolist() == [skipped + 1]
-    assert double.bounds(skipped - 1)[1] - double.bounds(skipped - 1)[0] == DAY_MS
-    assert LocalCalendar(2, 2, "Pacific/Apia").active(skipped // 2)  # it holds the other day
-    assert skipped % 2 == 0
-
-
-def test_weeks_start_on_mondays() -> None:
-    """Windows of whole weeks begin on Monday, index 0 on 1969-12-29."""
-    assert LocalCalendar(7, 7, "UTC").bounds(0) == (-3 * DAY_MS, 4 * DAY_MS)
-    assert LocalCalendar(7, 1, "UTC").bounds(0) == (0, 7 * DAY_MS)
+    for calendar in (single, APIA):
+        assert [calendar.active(SKIPPED + shift) for shift in (-1, 0, 1)] == [True, False, True]
+        assert calendar.next_active(SKIPPED) == SKIPPED + 1
+    assert single.containing(array(start_ms))[0].tolist() == [SKIPPED + 1]
+    assert APIA.bounds(SKIPPED - 1) == (start_ms - DAY_MS, start_ms)
+    assert LocalCalendar(2, 2, "Pacific/Apia").active(SKIPPED // 2)  # it holds the other day
 
 
 def test_schedules_choose_windows() -> None:
-    """Only windows inside one active interval run; the next one is found across the weekend."""
-    office = Schedule.parse("Mon-Fri 07:00-22:00", "Europe/Berlin")
-    hours = FixedCalendar(HOUR_MS, HOUR_MS, office)
-    friday = ms(2024, 4, 26, 19) // HOUR_MS  # 21:00 in Berlin
-    assert hours.active(friday)
-    assert not hours.active(friday + 1)
-    assert hours.next_active(friday + 1) == ms(2024, 4, 29, 5) // HOUR_MS
-    assert hours.next_active(friday) == friday
-    active = sum(hours.active(friday - hour) for hour in range(24))
-    assert active == 15
+    """Only windows inside one active interval run, whatever clock changes make of a day."""
     days = LocalCalendar(1, 1, "Europe/Berlin", Schedule.parse("Sun 00:00-24:00", "Europe/Berlin"))
     sunday = days.first_starting_at(ms(2024, 3, 30, 23))
     assert days.active(sunday)  # 23 hours long
@@ -246,28 +225,25 @@ def test_next_active_skips_nothing(time_ms: int, minutes: int) -> None:
     assert not any(calendar.active(between) for between in range(index, found))
 
 
-def test_periods_name_events_by_their_start() -> None:
-    """Every event has one period; a window may touch several.
-
-    ::
-
-        days      |---25---|---26---|---27 (25 hours)---|
-        window          [-------------------)             touches all three
-    """
-    days = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
-    starts = [day("Europe/Berlin", 2024, 10, number)[0] for number in (25, 26, 27, 28)]
-    times = array(starts[0], starts[1] - 1, starts[2] + 24 * HOUR_MS, starts[3])
-    assert days.of(times).tolist() == [starts[0], starts[0], starts[2], starts[3]]
-    assert days.touched(starts[0] + 1, starts[2] + 1) == tuple(starts[:3])
-    assert days.touched(starts[0], starts[1]) == (starts[0],)
-    far = array(0, TIME_LIMIT_MS - 1, starts[1])
-    assert days.of(far)[2] == starts[1]
-    assert Periods(FixedCalendar(DAY_MS, DAY_MS)).touched(-5, DAY_MS + 1) == (0, DAY_MS)
-    apia = Periods(LocalCalendar(1, 1, "Pacific/Apia"))
-    assert apia.touched(ms(2011, 12, 30), ms(2011, 12, 31)) == (
-        ms(2011, 12, 29, 10),
-        ms(2011, 12, 30, 10),
-    )
+@given(
+    st.sampled_from(
+        [CALENDARS[5], LocalCalendar(1, 1, "Pacific/Apia"), FixedCalendar(DAY_MS, DAY_MS)]
+    ),
+    st.integers(-10, 2**41),
+    st.integers(1, 100 * HOUR_MS),
+)
+@example(PERIODS[0], ms(2024, 10, 24, 22), 3 * DAY_MS + HOUR_MS)  # clocks are put back
+@example(PERIODS[1], ms(2011, 12, 29), 2 * DAY_MS)  # a day is skipped
+@example(PERIODS[2], -5, 5 + DAY_MS + 1)
+def test_periods_name_events_by_their_start(
+    calendar: Calendar, start_ms: int, length_ms: int
+) -> None:
+    """Every event has one period; a window touches those that some hour of it is in."""
+    periods = Periods(calendar)
+    times = array(*range(start_ms, start_ms + length_ms, HOUR_MS), start_ms + length_ms - 1)
+    found = periods.of(times).tolist()
+    assert found == [calendar.bounds(index)[0] for index in calendar.containing(times)[0].tolist()]
+    assert periods.touched(start_ms, start_ms + length_ms) == tuple(sorted(set(found)))
 
 
 def test_a_lifetime_is_one_period() -> None:
@@ -275,15 +251,6 @@ def test_a_lifetime_is_one_period() -> None:
     lifetime = Periods.lifetime()
     assert lifetime.of(array(5, 2**60)).tolist() == [0, 0]
     assert lifetime.touched(-7, 2**60) == (0,)
-    with pytest.raises(ValueError, match="empty"):
-        lifetime.touched(3, 3)
-
-
-@pytest.mark.parametrize("calendar", [FixedCalendar(15, 10), LocalCalendar(1, 2, "UTC")])
-def test_periods_that_overlap_or_leave_gaps_are_refused(calendar: Calendar) -> None:
-    """A period is a tumbling window: else an event would have two, or none."""
-    with pytest.raises(ValueError, match="gaps or overlaps"):
-        Periods(calendar)
 
 
 @pytest.mark.parametrize(
@@ -291,12 +258,19 @@ def test_periods_that_overlap_or_leave_gaps_are_refused(calendar: Calendar) -> N
     [
         (lambda: FixedCalendar(0, 5), "at least 1 ms"),
         (lambda: FixedCalendar(5, TIME_LIMIT_MS + 1), "at least 1 ms"),
+        (lambda: CumulativeCalendar(60, 25), "divides"),
         (lambda: LocalCalendar(0, 1, "UTC"), "1 day"),
         (lambda: LocalCalendar(1, 1, "Europe/Atlantis"), "unknown time zone"),
         (lambda: LocalCalendar(1, 1, "../etc/passwd"), "unknown time zone"),
+        # Else an event would have two periods, or none.
+        (lambda: Periods(FixedCalendar(15, 10)), "gaps or overlaps"),
+        (lambda: Periods(LocalCalendar(1, 2, "UTC")), "gaps or overlaps"),
+        (lambda: Periods.lifetime().touched(3, 3), "empty"),
     ],
 )
-def test_senseless_calendars_are_refused(make: Callable[[], Calendar], message: str) -> None:
+def test_senseless_windows_and_periods_are_refused(
+    make: Callable[[], object], message: str
+) -> None:
     """Sizes, steps and zones are checked when a calendar is made."""
     with pytest.raises(ValueError, match=message):
         make()

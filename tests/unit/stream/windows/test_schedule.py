@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,22 +16,19 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 
 
-def test_intervals_of_the_documentation() -> None:
-    """Days, ranges of days and times read as written."""
-    schedule = Schedule.parse("Mon-Fri 07:00-22:00, Sat 09:00-13:00", "UTC")
-    assert schedule.spans[0] == (420, 1320)
-    assert len(schedule.spans) == 6
-    monday = ms(2024, 4, 29)
-    assert schedule.contains(monday + 7 * HOUR_MS, monday + 22 * HOUR_MS)
-    assert not schedule.contains(monday + 7 * HOUR_MS - 1, monday + 8 * HOUR_MS)
-    assert not schedule.contains(monday + 7 * HOUR_MS, monday + 22 * HOUR_MS + 1)
-    assert schedule.describe() == "Mon-Fri 07:00-22:00, Sat 09:00-13:00 (UTC)"
-
-
-def test_ranges_of_days_may_pass_the_weekend() -> None:
-    """``Sat-Mon`` is Saturday, Sunday and Monday."""
-    spans = Schedule.parse("Sat-Mon 10:00-11:00", "UTC").spans
-    assert [start // 1440 for start, _ in spans] == [0, 5, 6]
+@pytest.mark.parametrize(
+    ("text", "days", "first"),
+    [
+        ("Mon-Fri 07:00-22:00, Sat 09:00-13:00", [0, 1, 2, 3, 4, 5], (420, 1320)),
+        ("Sat-Mon 10:00-11:00", [0, 5, 6], (600, 660)),
+    ],
+)
+def test_intervals_are_read_as_written(text: str, days: list[int], first: tuple[int, int]) -> None:
+    """Days, times, and ranges of days that may pass the weekend; told as they were written."""
+    schedule = Schedule.parse(text, "UTC")
+    assert [start // 1440 for start, _ in schedule.spans] == days
+    assert schedule.spans[0] == first
+    assert schedule.describe() == f"{text} (UTC)"
 
 
 def test_touching_intervals_are_one() -> None:
