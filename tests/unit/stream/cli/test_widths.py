@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from stream.cli.main import main
 from tests.support.commands import HOUR_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 WIDTHS = (60, 80, 120, 200)
 EDGES = ("┏", "┓", "┡", "┩", "┌", "┐", "├", "┤", "└", "┘", "┃", "│")
@@ -55,7 +50,7 @@ START_MS = 1_741_003_200_000  # 2025-03-03T12:00Z
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a configuration, its events and its ledger."""
     folder = tmp_path_factory.mktemp("wide")
     (folder / "alarms.yaml").write_text(CONFIG)
@@ -70,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _told(folder: Path, width: int, command: str) -> str:
+def _told(folder, width, command):
     """Return what a command prints on a terminal of so many columns."""
     places = {"FILE": folder / "alarms.yaml", "EVENTS": folder / "badges.jsonl"}
     words = [str(places.get(word, word)) for word in command.split()]
@@ -80,9 +75,9 @@ def _told(folder: Path, width: int, command: str) -> str:
     return result.stdout
 
 
-def _tables(printed: str) -> Iterator[list[str]]:
+def _tables(printed):
     """Yield the lines of every table, titles and captions left out."""
-    lines: list[str] = []
+    lines = []
     for line in printed.splitlines():
         if line.startswith(("┏", "┌")):
             lines = []
@@ -102,7 +97,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize(("command", "number"), COMMANDS.items())
 @pytest.mark.parametrize("width", WIDTHS)
-def test_tables_fit(folder: Path, command: str, number: int, width: int) -> None:
+def test_tables_fit(folder, command, number, width):
     """Every row has both its edges within the terminal, and every column its words whole."""
     printed = _told(folder, width, command)
     tables = list(_tables(printed))
@@ -116,12 +111,12 @@ def test_tables_fit(folder: Path, command: str, number: int, width: int) -> None
         assert any(_letters(word) in _letters(column) for column in (printed, *_columns(tables)))
 
 
-def _columns(tables: list[list[str]]) -> Iterator[str]:
+def _columns(tables):
     """Yield the text of every column, in which a folded cell is whole."""
     for lines in tables:
         rows = [line.split("│") for line in lines if line.startswith("│")]
         yield from map("".join, zip(*rows, strict=True))
 
 
-def _letters(text: str) -> str:
+def _letters(text):
     return "".join(letter for letter in text if letter.isalpha())
