@@ -1,4 +1,4 @@
-"""Severity levels through the commands: one alarm from its file to what is simulated of it."""
+"""Severity levels through the commands; what is published: ``test_severity_pipeline_exact.py``."""
 
 from __future__ import annotations
 
@@ -64,21 +64,3 @@ def test_a_simulation_tells_levels_apart(file):
     assert (warning["fnr"]["of"], critical["fnr"]["of"]) == (2 * 300, 300)
     assert critical["fnr"]["value"] < 0.03
     assert critical["fpr"]["value"] < 0.2
-
-
-def test_published_records_say_their_level(file):
-    """An alarm is at the highest that fires; one that is altered is found."""
-    replayed = tocsin("run", file, "--replay", file.with_name("events.csv"), "--json")
-    alarms = [one for one in json_lines(replayed) if one.get("group") == {"room": "hall"}]
-    first, third = (
-        next(one for one in alarms if one["window_start"][14:16] == minute)
-        for minute in ("00", "02")
-    )
-    assert first["severity"] == "critical"
-    assert third["max_fnr"] in {0.05, 0.01}
-    published = file.with_name("published.jsonl")
-    published.write_text(replayed.stdout)
-    verify = ("ledger", file, "verify", "--published", published)
-    tocsin(*verify, code=0)
-    published.write_text(replayed.stdout.replace('"severity":"critical"', '"severity":"warning"'))
-    assert "severity" in tocsin(*verify, code=2).output

@@ -12,32 +12,14 @@ from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
 SPENT = " (not evaluated: the budget is spent)"
-HOURS = [f"2025-03-03T{hour:02}:00:00.000Z" for hour in range(10)]
-
-
-def alarm(hour):
-    """Return an alarm of the hall."""
-    return msgspec.structs.replace(
-        alarm_of(hour, {"room": "hall"}),
-        alarm_id="1",
-        window_start=HOURS[hour],
-        window_end=HOURS[hour + 1],
-    )
-
-
-def denial(hour, reason="budget"):
-    """Return a window that was denied."""
-    return msgspec.structs.replace(
-        decision_of(hour, denied=True),
-        window_start=HOURS[hour],
-        window_end=HOURS[hour + 1],
-        reason=reason,
-    )
+HALL = {"room": "hall"}
 
 
 def watched(folder, monkeypatch, *options):
     """Return what is shown of a few records, on both streams."""
-    records = [denial(0), denial(1), denial(2), alarm(3), alarm(3), alarm(4), denial(5, "late")]
+    denied = [decision_of(hour, denied=True) for hour in (0, 1, 2, 5)]
+    late = msgspec.structs.replace(denied.pop(), reason="late")
+    records = [*denied, *(alarm_of(hour, HALL) for hour in (3, 3, 4)), late]
     monkeypatch.setattr("stream.cli.watch.follow", lambda _, show, __: list(map(show, records)))
     path = Path(configuration(folder))
     path.write_text(f'kafka: {{bootstrap: "broker:9092"}}\n{path.read_text()}')
@@ -49,12 +31,12 @@ def test_what_repeats_is_folded(tmp_path, monkeypatch):
     """Denials for one reason, and copies of an alarm; another window's alarm is a line."""
     shown, _ = watched(tmp_path, monkeypatch)
     assert shown == [
-        f"2025-03-03 00:00 to 2025-03-03 01:00 UTC  crowd  denied: budget{SPENT}",
-        "  x 3, the last 2025-03-03 02:00 to 2025-03-03 03:00 UTC",
-        "2025-03-03 03:00 to 2025-03-03 04:00 UTC  crowd  hall",
-        "  x 2, the last 2025-03-03 03:00 to 2025-03-03 04:00 UTC",
-        "2025-03-03 04:00 to 2025-03-03 05:00 UTC  crowd  hall",
-        "2025-03-03 05:00 to 2025-03-03 06:00 UTC  crowd  denied: late",
+        f"1970-01-01 00:00 to 1970-01-01 01:00 UTC  crowd  denied: budget{SPENT}",
+        "  x 3, the last 1970-01-01 02:00 to 1970-01-01 03:00 UTC",
+        "1970-01-01 03:00 to 1970-01-01 04:00 UTC  crowd  hall",
+        "  x 2, the last 1970-01-01 03:00 to 1970-01-01 04:00 UTC",
+        "1970-01-01 04:00 to 1970-01-01 05:00 UTC  crowd  hall",
+        "1970-01-01 05:00 to 1970-01-01 06:00 UTC  crowd  denied: late",
     ]
 
 
@@ -73,7 +55,7 @@ def test_a_reader_that_goes_is_no_fault_of_kafka(tmp_path, monkeypatch):
 
     def follow(_, show, __):
         with reaching("the public topics cannot be read", "check Kafka"):
-            show(denial(0))
+            show(decision_of(0, denied=True))
 
     monkeypatch.setattr("stream.cli.watch.follow", follow)
     monkeypatch.setattr("stream.cli.watch.click.echo", gone)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
-from tests.support.commands import HOUR_MS
+from tests.support.commands import HOUR_MS, tocsin
 
-WIDTHS = (60, 80, 120, 200)
 EDGES = ("┏", "┓", "┡", "┩", "┌", "┐", "├", "┤", "└", "┘", "┃", "│")
 ZONE = "America/Argentina/Buenos_Aires"
-NOON, ONE = "2025-03-03T12:00:00.000Z", "2025-03-03T13:00:00.000Z"
 LAB = "north-wing-laboratory-of-acoustics"
 CONFIG = f"""\
 timezone: {ZONE}
@@ -61,18 +57,14 @@ def folder(tmp_path_factory):
         for room in (LAB, "hall", "hall")
     ]
     (folder / "badges.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    _told(folder, 80, "run FILE --replay EVENTS")
+    _told(folder, "run FILE --replay EVENTS")
     return folder
 
 
-def _told(folder, width, command):
-    """Return what a command prints on a terminal of so many columns."""
+def _told(folder, command):
+    """Return what a command prints."""
     places = {"FILE": folder / "alarms.yaml", "EVENTS": folder / "badges.jsonl"}
-    words = [str(places.get(word, word)) for word in command.split()]
-    runner = CliRunner(env={"COLUMNS": str(width)})
-    result = runner.invoke(main, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return tocsin(*(places.get(word, word) for word in command.split()), code=0).stdout
 
 
 def _tables(printed):
@@ -96,19 +88,21 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(("command", "number"), COMMANDS.items())
-@pytest.mark.parametrize("width", WIDTHS)
-def test_tables_fit(folder, command, number, width):
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_tables_fit(folder, monkeypatch, command, number, width):
     """Every row has both its edges within the terminal, and every column its words whole."""
-    printed = _told(folder, width, command)
+    monkeypatch.setenv("COLUMNS", str(width))
+    printed = _told(folder, command)
     tables = list(_tables(printed))
     assert len(tables) == number
     for lines in tables:
-        assert len({len(line) for line in lines}) == 1
+        assert {len(line) for line in lines} == {len(lines[0])}
         assert len(lines[0]) <= width
         assert all(line.endswith(EDGES) for line in lines)
     assert "…" not in printed
+    columns = [_letters(each) for each in (printed, *_columns(tables))]
     for word in (LAB, "crowd-in-a-room") if "EVENTS" in command else ():
-        assert any(_letters(word) in _letters(column) for column in (printed, *_columns(tables)))
+        assert any(_letters(word) in column for column in columns)
 
 
 def _columns(tables):
@@ -119,4 +113,4 @@ def _columns(tables):
 
 
 def _letters(text):
-    return "".join(letter for letter in text if letter.isalpha())
+    return "".join(filter(str.isalpha, text))

@@ -18,13 +18,7 @@ from tests.support.commands import configuration
 @pytest.mark.parametrize(
     ("error", "code"), [(LedgerError("changed", hint="look"), 2), (KeyError("p17"), 70)]
 )
-def test_what_cannot_start_is_a_line_of_a_log_in_json(
-    tmp_path,
-    monkeypatch,
-    capsys,
-    error,
-    code,
-):
+def test_what_cannot_start_is_a_line_of_a_log_in_json(tmp_path, monkeypatch, capsys, error, code):
     """Of text, the command says it as ever."""
     alarms = load(Path(configuration(tmp_path)), environ={})
 
