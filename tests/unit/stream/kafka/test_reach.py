@@ -107,8 +107,6 @@ def test_a_listener_that_is_what_the_file_says_is_taken(
         (_broker(33, "PLAIN", "GSSAPI"), {}, "asks for SASL", "is one of PLAIN, GSSAPI there"),
         (_broker(0), {}, "asks for SASL", "is one of none there"),
         (_broker(34), {"security_protocol": "SSL"}, "no Kafka answer over TLS", "kafka.security"),
-        (_broker(34, "PLAIN"), SASL, "the listener takes no SASL", "use a SASL listener's port"),
-        (_broker(33, "PLAIN"), SASL, "SCRAM-SHA-256", "sasl_mechanism is one of PLAIN"),
         (_boasts, {}, "no Kafka answer over plain TCP", "correct kafka.bootstrap"),
         (_broker(34, correlation=1), {}, "no Kafka answer", "correct kafka.bootstrap"),
     ],
