@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- a dataclass field
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
+from stream.planning.detection import DetectionCurve
 from stream.planning.playing import played
 from stream.planning.runs import run_outlook
 from stream.planning.totals import totals
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.budget.plan import ScopePlan
+    from stream.model.alarm import Alarm as Query
     from stream.model.alarms import Alarms
     from stream.planning.playing import Played, Refusal
     from stream.planning.runs import RunOutlook
@@ -48,7 +51,7 @@ alarms:
 
 @dataclass(frozen=True)
 class Alarm:
-    """One alarm of a file under test."""
+    """One alarm of a file under test; of a band, without a tolerance."""
 
     window: str = "TUMBLE(ts, INTERVAL '1' HOUR)"
     where: str = ""
@@ -67,7 +70,7 @@ class Alarm:
             f"      GROUP BY {self.group}{self.window}",
             f"      HAVING {self.having}",
             f"    max_fnr: {self.max_fnr}",
-            f"    tolerance: {self.tolerance}",
+            *([f"    tolerance: {self.tolerance}"] if self.tolerance else []),
             *(f"    {line}" for line in nested(f"{k}: {v}" for k, v in self.extra.items())),
         ]
         return "\n".join(lines) + "\n"
@@ -136,6 +139,14 @@ def outlook(alarms: Alarms) -> tuple[Looked, ...]:
             )
         )
     return tuple(looked)
+
+
+def fires_at(
+    query: Query, *counts: Fraction | float, cell: int | None = None
+) -> tuple[float, ...] | None:
+    """Return how likely a group, of the median threshold unless said, fires at each of counts."""
+    law = DetectionCurve.of(query)
+    return law.at(law.median_cell if cell is None else cell, list(map(Fraction, counts)))
 
 
 calendars = st.one_of(

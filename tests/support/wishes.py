@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from click.testing import CliRunner
 
-from accountant.units import to_loss_units
-from stream.cli.main import main
 from stream.config.loading import examine
 from stream.planning.budget import budget_plan
 from stream.planning.solver.changes import Change, ChangeKind
@@ -21,8 +17,6 @@ from stream.planning.solver.solver import solve
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from click.testing import Result
 
     from accountant.budget.plan import ScopePlan
     from stream.model.alarms import Alarms
@@ -116,17 +110,6 @@ alarms:
         if "{" in self.budget:
             return replace(self, budget=self.budget.replace("{", f"{{{caps}, "))
         return replace(self, budget=f"{self.budget}, contribution: {{{caps}}}")
-
-
-def invoke(*arguments: object) -> Result:
-    """Run a command in this process."""
-    return CliRunner().invoke(main, [str(each) for each in arguments])
-
-
-def epsilon(units: int | None) -> float:
-    """Return a loss in loss units as an epsilon."""
-    assert units is not None
-    return units / to_loss_units(Fraction(1))
 
 
 def written(file: File, found: Candidate) -> File:

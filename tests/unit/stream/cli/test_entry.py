@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +14,6 @@ from tests.support.processes import Command
 from tests.support.procs import ran
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SLOW = """\
 import os, signal, sys, time
@@ -39,14 +35,12 @@ It sleeps in short naps: a signal that comes just before the call does not end a
 """
 
 
-def slow(at: str, wait_s: float = PATIENCE_S) -> str:
+def slow(at, wait_s=PATIENCE_S):
     """Return a process that waits while it imports ``at``."""
     return f"SLOW_AT, WAIT_S = {at!r}, {wait_s}\n{SLOW}"
 
 
-def told(
-    number: signal.Signals, program: str, *arguments: str, written: Path | None = None
-) -> tuple[int, str]:
+def told(number, program, *arguments, written=None):
     """Start a process, send it a signal once it waits; return its code and last words.
 
     By then it has one file in the folder ``written``, where there is one.
@@ -72,9 +66,7 @@ def told(
     ids=["before the command", "at its file", "at YAML", "at SQL"],
 )
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_a_command_at_once(
-    tmp_path: Path, at: str, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_ends_a_command_at_once(tmp_path, at, number, code):
     """From the first import on, with one sentence, the signal's code and no traceback."""
     ended, said = told(number, slow(at), "check", configuration(tmp_path))
     assert ended == code
@@ -99,7 +91,7 @@ entry.main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Signals) -> None:
+def test_no_half_written_file_of_events_stays(tmp_path, number):
     """A closed terminal leaves no more of an export behind than Ctrl-C does."""
     folder = tmp_path / "exports"
     folder.mkdir()
@@ -109,7 +101,7 @@ def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Sig
     assert list(folder.iterdir()) == []
 
 
-def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_command(tmp_path):
     """With click's word and 1."""
     ended = told(signal.SIGINT, slow("sqlglot"), "check", configuration(tmp_path))
     assert ended == (1, "\nAborted!\n")
@@ -136,7 +128,7 @@ entry.main()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 1)])
-def test_the_exit_code_is_ours_wherever_the_signal_comes(number: signal.Signals, code: int) -> None:
+def test_the_exit_code_is_ours_wherever_the_signal_comes(number, code):
     """Python's own is that of SIGINT once an interrupt has passed through an ``exec``."""
     program = f"WAIT_S = {PATIENCE_S}\n{EXECUTED}"
     assert told(number, program, "check", "alarms.yaml")[0] == code
@@ -154,7 +146,7 @@ entry.main()
 """
 
 
-def test_a_mistake_is_named_by_type_and_place() -> None:
+def test_a_mistake_is_named_by_type_and_place():
     """Exit code 70, one line, and nothing that the error says."""
     said = ran(sys.executable, "-c", BROKEN, "check", "alarms.yaml", cwd=ROOT, code=70).stderr
     assert said.startswith("error: a mistake in Tocsin: KeyError at __main__:5 fail < click")
@@ -162,7 +154,7 @@ def test_a_mistake_is_named_by_type_and_place() -> None:
     assert "p17" not in said
 
 
-def test_the_first_process_of_a_container_hears_sigterm(tmp_path: Path) -> None:
+def test_the_first_process_of_a_container_hears_sigterm(tmp_path):
     """The kernel keeps from it every signal that has no handler."""
     if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False).returncode:
         pytest.skip("needs the right to make a PID namespace")

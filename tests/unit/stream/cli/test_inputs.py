@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from accountant.errors import ConfigError, DataError
 from stream.cli.inputs import refuse_unreadable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVENT = b'{"person": "p", "room": "hall"}\n'
 
@@ -29,7 +24,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("name", "content"), TAKEN)
-def test_what_may_be_events_is_taken(tmp_path: Path, name: str, content: bytes) -> None:
+def test_what_may_be_events_is_taken(tmp_path, name, content):
     """Whatever becomes of its rows."""
     (tmp_path / name).write_bytes(content)
     refuse_unreadable({"badges": [tmp_path / name]})
@@ -44,9 +39,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "content", "said", "hint"), REFUSED)
-def test_what_is_something_else_is_named(
-    tmp_path: Path, name: str, content: bytes, said: str, hint: str
-) -> None:
+def test_what_is_something_else_is_named(tmp_path, name, content, said, hint):
     """By its first bytes, with what to do, as bad data."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=said) as refused:
@@ -54,7 +47,7 @@ def test_what_is_something_else_is_named(
     assert hint in refused.value.hint
 
 
-def test_a_file_is_given_once(tmp_path: Path) -> None:
+def test_a_file_is_given_once(tmp_path):
     """By whatever name; a file of two feeds is two."""
     path, other, link = (tmp_path / f"{name}.jsonl" for name in "abc")
     path.write_bytes(EVENT)

@@ -14,9 +14,7 @@ from tests.support.commands import configuration, tocsin
     ("command", "more"),
     [("board", ""), ("notify", "notify: {alertmanagers: {main: http://localhost:9093}}\n")],
 )
-def test_unreachable_broker_is_a_dependency(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, more: str
-) -> None:
+def test_unreachable_broker_is_a_dependency(tmp_path, monkeypatch, command, more):
     """Exit code 4 and a hint when Kafka does not answer; analysts' files have no feeds."""
     monkeypatch.setattr("stream.kafka.reach.PATIENCE_S", 0.0)
     path = tmp_path / "pages.yaml"
@@ -28,13 +26,13 @@ def test_unreachable_broker_is_a_dependency(
     "words",
     ["board FILE", "notify FILE", "export FILE badges FILE.parquet", "topics create FILE"],
 )
-def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, words: str) -> None:
+def test_kafka_commands_ask_for_a_kafka_section(tmp_path, words):
     """Without ``kafka`` in the file these say so, with exit code 2; others: the golden records."""
     asked = words.replace("FILE", configuration(tmp_path)).split()
     assert "hint:" in tocsin(*asked, code=2).stderr
 
 
-def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path: Path) -> None:
+def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path):
     """A configuration that cannot run opens no port and no ledger."""
     path = Path(configuration(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from tests.support.commands import configuration, tocsin
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 FILE = """\
 kafka: {bootstrap: "127.0.0.1:1"}
@@ -22,7 +16,7 @@ mqtt:
 """
 
 
-def test_a_buffer_that_is_something_else_is_bad_input(tmp_path: Path) -> None:
+def test_a_buffer_that_is_something_else_is_bad_input(tmp_path):
     """Exit code 2 and a hint; the file stays."""
     path = tmp_path / "sensors.yaml"
     path.write_text(FILE)
@@ -33,12 +27,12 @@ def test_a_buffer_that_is_something_else_is_bad_input(tmp_path: Path) -> None:
     assert (tmp_path / "sensors.buffer").read_text() == "notes"
 
 
-def test_a_file_of_alarms_is_bad_input(tmp_path: Path) -> None:
+def test_a_file_of_alarms_is_bad_input(tmp_path):
     """Exit code 2: a sensor's process has no use for alarms."""
     tocsin("mqtt", configuration(tmp_path), code=2)
 
 
-def test_help_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_needs_no_extra(monkeypatch):
     """Without a client of MQTT the help is shown; an MQTT source is not run."""
     for name in ("aiomqtt", "paho"):
         monkeypatch.setitem(sys.modules, name, None)

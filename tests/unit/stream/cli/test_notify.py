@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,11 @@ from stream.kafka.notify.notifier import target_of
 from stream.model.notifications import TargetSettings
 
 
-def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mqtt_without_its_client_names_the_extra(monkeypatch):
     """The client comes with an extra; without it one is told which."""
     real = builtins.__import__
 
-    def missing(name: str, *rest: Any) -> Any:
+    def missing(name, *rest):
         if name == "aiomqtt":
             raise ImportError(name)
         return real(name, *rest)

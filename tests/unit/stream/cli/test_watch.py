@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,40 +11,15 @@ from stream.kafka.clients import reaching
 from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    from stream.decisions.records import AlarmRecord, DecisionRecord
-
 SPENT = " (not evaluated: the budget is spent)"
-HOURS = [f"2025-03-03T{hour:02}:00:00.000Z" for hour in range(10)]
+HALL = {"room": "hall"}
 
 
-def alarm(hour: int) -> AlarmRecord:
-    """Return an alarm of the hall."""
-    return msgspec.structs.replace(
-        alarm_of(hour, {"room": "hall"}),
-        alarm_id="1",
-        window_start=HOURS[hour],
-        window_end=HOURS[hour + 1],
-    )
-
-
-def denial(hour: int, reason: str = "budget") -> DecisionRecord:
-    """Return a window that was denied."""
-    return msgspec.structs.replace(
-        decision_of(hour, denied=True),
-        window_start=HOURS[hour],
-        window_end=HOURS[hour + 1],
-        reason=reason,
-    )
-
-
-def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[list[str], str]:
+def watched(folder, monkeypatch, *options):
     """Return what is shown of a few records, on both streams."""
-    records = [denial(0), denial(1), denial(2), alarm(3), alarm(3), alarm(4), denial(5, "late")]
+    denied = [decision_of(hour, denied=True) for hour in (0, 1, 2, 5)]
+    late = msgspec.structs.replace(denied.pop(), reason="late")
+    records = [*denied, *(alarm_of(hour, HALL) for hour in (3, 3, 4)), late]
     monkeypatch.setattr("stream.cli.watch.follow", lambda _, show, __: list(map(show, records)))
     path = Path(configuration(folder))
     path.write_text(f'kafka: {{bootstrap: "broker:9092"}}\n{path.read_text()}')
@@ -53,37 +27,35 @@ def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tup
     return result.stdout.splitlines(), result.stderr
 
 
-def test_what_repeats_is_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_repeats_is_folded(tmp_path, monkeypatch):
     """Denials for one reason, and copies of an alarm; another window's alarm is a line."""
     shown, _ = watched(tmp_path, monkeypatch)
     assert shown == [
-        f"2025-03-03 00:00 to 2025-03-03 01:00 UTC  crowd  denied: budget{SPENT}",
-        "  x 3, the last 2025-03-03 02:00 to 2025-03-03 03:00 UTC",
-        "2025-03-03 03:00 to 2025-03-03 04:00 UTC  crowd  hall",
-        "  x 2, the last 2025-03-03 03:00 to 2025-03-03 04:00 UTC",
-        "2025-03-03 04:00 to 2025-03-03 05:00 UTC  crowd  hall",
-        "2025-03-03 05:00 to 2025-03-03 06:00 UTC  crowd  denied: late",
+        f"1970-01-01 00:00 to 1970-01-01 01:00 UTC  crowd  denied: budget{SPENT}",
+        "  x 3, the last 1970-01-01 02:00 to 1970-01-01 03:00 UTC",
+        "1970-01-01 03:00 to 1970-01-01 04:00 UTC  crowd  hall",
+        "  x 2, the last 1970-01-01 03:00 to 1970-01-01 04:00 UTC",
+        "1970-01-01 04:00 to 1970-01-01 05:00 UTC  crowd  hall",
+        "1970-01-01 05:00 to 1970-01-01 06:00 UTC  crowd  denied: late",
     ]
 
 
-def test_records_are_never_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_never_folded(tmp_path, monkeypatch):
     """--json prints each of them; standard error says at once what is waited for."""
     shown, said = watched(tmp_path, monkeypatch, "--json")
     assert len(shown) == 7
     assert "connecting to Kafka at broker:9092\n" in said
 
 
-def test_a_reader_that_goes_is_no_fault_of_kafka(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_goes_is_no_fault_of_kafka(tmp_path, monkeypatch):
     """``watch | head -1`` ends as other commands do: with 1, and without a word."""
 
-    def gone(_: object) -> None:
+    def gone(_):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    def follow(_: object, show: Callable[[DecisionRecord], None], __: object) -> None:
+    def follow(_, show, __):
         with reaching("the public topics cannot be read", "check Kafka"):
-            show(denial(0))
+            show(decision_of(0, denied=True))
 
     monkeypatch.setattr("stream.cli.watch.follow", follow)
     monkeypatch.setattr("stream.cli.watch.click.echo", gone)

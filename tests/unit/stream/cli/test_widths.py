@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
-from tests.support.commands import HOUR_MS
+from tests.support.commands import HOUR_MS, tocsin
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-WIDTHS = (60, 80, 120, 200)
 EDGES = ("┏", "┓", "┡", "┩", "┌", "┐", "├", "┤", "└", "┘", "┃", "│")
 ZONE = "America/Argentina/Buenos_Aires"
-NOON, ONE = "2025-03-03T12:00:00.000Z", "2025-03-03T13:00:00.000Z"
 LAB = "north-wing-laboratory-of-acoustics"
 CONFIG = f"""\
 timezone: {ZONE}
@@ -55,7 +46,7 @@ START_MS = 1_741_003_200_000  # 2025-03-03T12:00Z
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a configuration, its events and its ledger."""
     folder = tmp_path_factory.mktemp("wide")
     (folder / "alarms.yaml").write_text(CONFIG)
@@ -66,23 +57,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for room in (LAB, "hall", "hall")
     ]
     (folder / "badges.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    _told(folder, 80, "run FILE --replay EVENTS")
+    _told(folder, "run FILE --replay EVENTS")
     return folder
 
 
-def _told(folder: Path, width: int, command: str) -> str:
-    """Return what a command prints on a terminal of so many columns."""
+def _told(folder, command):
+    """Return what a command prints."""
     places = {"FILE": folder / "alarms.yaml", "EVENTS": folder / "badges.jsonl"}
-    words = [str(places.get(word, word)) for word in command.split()]
-    runner = CliRunner(env={"COLUMNS": str(width)})
-    result = runner.invoke(main, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return tocsin(*(places.get(word, word) for word in command.split()), code=0).stdout
 
 
-def _tables(printed: str) -> Iterator[list[str]]:
+def _tables(printed):
     """Yield the lines of every table, titles and captions left out."""
-    lines: list[str] = []
+    lines = []
     for line in printed.splitlines():
         if line.startswith(("┏", "┌")):
             lines = []
@@ -101,27 +88,29 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(("command", "number"), COMMANDS.items())
-@pytest.mark.parametrize("width", WIDTHS)
-def test_tables_fit(folder: Path, command: str, number: int, width: int) -> None:
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_tables_fit(folder, monkeypatch, command, number, width):
     """Every row has both its edges within the terminal, and every column its words whole."""
-    printed = _told(folder, width, command)
+    monkeypatch.setenv("COLUMNS", str(width))
+    printed = _told(folder, command)
     tables = list(_tables(printed))
     assert len(tables) == number
     for lines in tables:
-        assert len({len(line) for line in lines}) == 1
+        assert {len(line) for line in lines} == {len(lines[0])}
         assert len(lines[0]) <= width
         assert all(line.endswith(EDGES) for line in lines)
     assert "…" not in printed
+    columns = [_letters(each) for each in (printed, *_columns(tables))]
     for word in (LAB, "crowd-in-a-room") if "EVENTS" in command else ():
-        assert any(_letters(word) in _letters(column) for column in (printed, *_columns(tables)))
+        assert any(_letters(word) in column for column in columns)
 
 
-def _columns(tables: list[list[str]]) -> Iterator[str]:
+def _columns(tables):
     """Yield the text of every column, in which a folded cell is whole."""
     for lines in tables:
         rows = [line.split("│") for line in lines if line.startswith("│")]
         yield from map("".join, zip(*rows, strict=True))
 
 
-def _letters(text: str) -> str:
-    return "".join(letter for letter in text if letter.isalpha())
+def _letters(text):
+    return "".join(filter(str.isalpha, text))

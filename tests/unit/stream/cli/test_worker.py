@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,17 +18,11 @@ from tests.support.commands import configuration
 @pytest.mark.parametrize(
     ("error", "code"), [(LedgerError("changed", hint="look"), 2), (KeyError("p17"), 70)]
 )
-def test_what_cannot_start_is_a_line_of_a_log_in_json(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    error: Exception,
-    code: int,
-) -> None:
+def test_what_cannot_start_is_a_line_of_a_log_in_json(tmp_path, monkeypatch, capsys, error, code):
     """Of text, the command says it as ever."""
     alarms = load(Path(configuration(tmp_path)), environ={})
 
-    def refuse(*_args: Any, **_kwargs: Any) -> int:
+    def refuse(*_args, **_kwargs):
         raise error
 
     monkeypatch.setattr(worker, "run", refuse)

@@ -1,102 +1,76 @@
-"""What plans say of early alarms: their price beside how soon they fires; and what is refused."""
+"""What plans say of early alarms: their price beside how soon they fire; and what is refused."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 import pytest
 
-from stream.config.loading import examine, load
+from stream.config.loading import examine
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
 from stream.planning.utility import utilities
 from tests.support.commands import tocsin
+from tests.support.planned import Alarm, Config
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-CONFIG = """\
-feeds:
-  badges:
-    topic: building.badges
-    time: ts
-    unit: person
-    fields: {person: string, room: {domain: [a, b]}, ts: timestamp}
-budget: {privacy_unit: event, epsilon_max: "4"}
-alarms:
-  crowd:
-    sql: |
-      SELECT room FROM badges
-      GROUP BY room, CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)
-      HAVING COUNT(*) > 60
-    max_fnr: 0.05
-    tolerance: 15
-    mechanism: svt
-"""
-MINUTE_MS = 60_000
+CROWD = Alarm(
+    window="CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)",
+    having="COUNT(*) > 60",
+    tolerance="15",
+    extra={"mechanism": "svt"},
+)
 
 
-def written(folder: Path, old: str = "", new: str = "") -> Path:
-    """Write the configuration, something in it changed."""
-    path = folder / "alarms.yaml"
-    path.write_text(CONFIG.replace(old, new) if old else CONFIG)
-    return path
+def early(**changes):
+    """Return a file of the alarm, something in it changed."""
+    return Config({"crowd": replace(CROWD, **changes)}, unit="event")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "dearer"),
-    [("COUNT(*)", "COUNT(DISTINCT person)", True), ("COUNT(*) >", "COUNT(person) >=", False)],
+    ("having", "dearer"), [("COUNT(DISTINCT person) > 60", True), ("COUNT(person) >= 60", False)]
 )
-def test_only_events_that_stay_pay_less(
-    tmp_path: Path, old: str, new: str, *, dearer: bool
-) -> None:
+def test_only_events_that_stay_pay_less(tmp_path, having, dearer):
     """A distinct count forgets an event when its person comes again, and pays for both."""
-    prices = []
-    for change in (("", ""), (old, new)):
-        alarms = load(written(tmp_path, *change), environ={})
-        prices.append(float(budget_plan(alarms).alarms[0].epsilon))
-    assert (prices[1] > 1.5 * prices[0]) is dearer
-
-
-def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> None:
-    """A week has 168 hours, however often they are looked at; each hour has noise of its own."""
-    path = written(
-        tmp_path,
-        "    tolerance: 15\n",
-        "    tolerance: 15\n    baseline: 40\n    lifecycle: {for: 2}\n",
+    plain, other = (
+        float(each.look(tmp_path).plan.alarms[0].epsilon)
+        for each in (early(), early(having=having))
     )
-    (utility,) = utilities(load(path, environ={}))
-    found = steadied(utility)
-    assert found.missed == pytest.approx(1 - 0.95**2)
+    assert (other > 1.5 * plain) is dearer
+
+
+def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path):
+    """A week has 168 hours, however often they are evaluated; each hour has noise of its own."""
+    extra = {"mechanism": "svt", "baseline": "40", "lifecycle": "{for: 2}"}
+    (utility,) = utilities(early(extra=extra).load(tmp_path))
+    groups = 3
+    assert steadied(utility).missed == pytest.approx(1 - 0.95**2)
     assert utility.false.windows == 168
-    assert utility.false.week == pytest.approx(168 * 2 * utility.false.alike[0][1])
+    assert utility.false.week == pytest.approx(168 * groups * utility.false.alike[0][1])
 
 
-def test_a_mechanism_that_looks_once_decides_no_steps(tmp_path: Path) -> None:
+def test_a_mechanism_that_looks_once_decides_no_steps(tmp_path):
     """It is an error at its place, with what to write."""
-    path = written(tmp_path, "mechanism: svt", "mechanism: dppwlm")
-    found: list[Any] = list(examine(path, environ={}).errors)
-    assert "mechanism dppwlm cannot decide the steps of CUMULATE" in str(found[0])
-    assert found[0].line is not None
-    assert found[0].hint
+    (found,) = examine(early(extra={"mechanism": "dppwlm"}).write(tmp_path), environ={}).errors
+    assert "mechanism dppwlm cannot decide the steps of CUMULATE" in found.message
+    assert found.line
+    assert found.hint
 
 
-def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
+def test_cases_of_early_alarms_are_refused(tmp_path):
     """A case is one count of a window, and an early alarm sees its course."""
-    written(tmp_path)
+    early().write(tmp_path)
     tests = tmp_path / "tests.yaml"
-    case = "  - name: full\n    counts: {a: 200}\n    fires: {a: '>= 0.9'}\n"
+    case = "  - name: full\n    counts: {lab: 200}\n    fires: {lab: '>= 0.9'}\n"
     tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")
     ended = tocsin("test", tests, code=2)
     assert "`crowd` is an early alarm (CUMULATE): counts of a window do not suffice" in ended.output
 
 
-def test_looks_from_panes_say_what_an_event_pays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("having", "times"), [("COUNT(*) > 60", 1), ("COUNT(DISTINCT person) > 60", 2)]
+)
+def test_evaluations_from_panes_say_what_an_event_pays(tmp_path, having, times):
     """For its pane; where people count in the first of theirs, for the two that it moves."""
-    for count, times in (("COUNT(*)", 1), ("COUNT(DISTINCT person)", 2)):
-        file = written(tmp_path, "mechanism: svt", "mechanism: panes")
-        file.write_text(file.read_text().replace("COUNT(*)", count))
-        alarms = load(file, environ={})
-        (own,) = alarms.panes.values()
-        (budget,) = budget_plan(alarms).scopes
-        assert budget.worst_units == times * own.aim.pane_units
+    alarms = early(having=having, extra={"mechanism": "panes"}).load(tmp_path)
+    (own,), (budget,) = alarms.panes.values(), budget_plan(alarms).scopes
+    assert budget.worst_units == times * own.aim.pane_units

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +15,6 @@ from stream.planning.utility import utilities
 from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stream.planning.lifecycles import Steadied
-    from stream.planning.utility import Utility
-
 LONGEST = 6
 TERMS = [
     Lifecycle(needed, among, resolve_after)
@@ -30,91 +23,80 @@ TERMS = [
 ]
 
 
-def fired(terms: Lifecycle, past: Sequence[bool]) -> int:
+def fired(terms, past):
     """Return how often a group fires in these windows."""
     state, count = State(), 0
-    for number, ring in enumerate(past):
-        alarms = [alarm_of(number, {"room": "hall"})] if ring else []
+    for number, fires in enumerate(past):
+        alarms = [alarm_of(number, {"room": "hall"})] if fires else []
         state, notices = step(state, decision_of(number, alarms=alarms), alarms, terms)
         count += sum(notice.status == "firing" for notice in notices)
     return count
 
 
-def expected(terms: Lifecycle, chance: float, windows: int) -> float:
-    """Return the mean over every sequence."""
+def expected(terms, chance):
+    """Return the mean over every sequence of six windows."""
     return sum(
-        fired(terms, past) * chance ** sum(past) * (1 - chance) ** (windows - sum(past))
-        for past in product((False, True), repeat=windows)
+        fired(terms, past) * chance ** sum(past) * (1 - chance) ** (LONGEST - sum(past))
+        for past in product((False, True), repeat=LONGEST)
     )
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
-def test_the_chain_fires_as_often_as_the_lifecycle(terms: Lifecycle) -> None:
+def test_the_chain_fires_as_often_as_the_lifecycle(terms):
     """The mean number of times it fires, over every sequence of six windows."""
-    assert firings(terms, 0.3, LONGEST) == pytest.approx(expected(terms, 0.3, LONGEST), abs=1e-12)
+    assert firings(terms, 0.3, LONGEST) == pytest.approx(expected(terms, 0.3), abs=1e-12)
 
 
-def test_a_chain_of_other_terms_is_noticed() -> None:
-    """One window more to resolve, one ring fewer to fire: another number."""
-    right = expected(Lifecycle(2, 3, 2), 0.3, LONGEST)
-    for terms in (Lifecycle(2, 3, 1), Lifecycle(2, 4, 2), Lifecycle(3, 3, 2)):
-        found = firings(terms, 0.3, LONGEST)
-        assert abs(found - right) > 1e-3
+@pytest.mark.parametrize("terms", [(2, 3, 1), (2, 4, 2), (3, 3, 2)])
+def test_a_chain_of_other_terms_is_noticed(terms):
+    """One window more to resolve, one fewer to fire: another number."""
+    right = expected(Lifecycle(2, 3, 2), 0.3)
+    assert abs(firings(Lifecycle(*terms), 0.3, LONGEST) - right) > 1e-3
 
 
-def test_a_long_week_is_added_up_as_it_settles() -> None:
+def test_a_long_week_is_added_up_as_it_settles():
     """Ten thousand windows are a thousand times ten once nothing changes any more."""
     terms = Lifecycle(2, 3, 2)
-    long, longer = firings(terms, 0.05, 5_000), firings(terms, 0.05, 10_000)
-    step_ = firings(terms, 0.05, 5_001)
-    assert longer - long == pytest.approx(5_000 * (step_ - long), rel=1e-6)
+    long, one_more, longer = (firings(terms, 0.05, n) for n in (5_000, 5_001, 10_000))
+    assert longer - long == pytest.approx(5_000 * (one_more - long), rel=1e-6)
     assert firings(Lifecycle(2, 2), 1e-14, 101) == pytest.approx(100e-28), "not settled at nothing"
     assert firings(Lifecycle(500, 1_000), 0.5, 10) is None, "too much to remember"
 
 
-def test_reaching_is_a_binomial_tail() -> None:
+def test_reaching_is_a_binomial_tail():
     """Two of three, three of three, anything of one."""
-    assert reaches(2, 3, 0.5) == pytest.approx(0.5)
-    assert reaches(3, 3, 0.95) == pytest.approx(0.95**3)
-    assert reaches(1, 1, 0.2) == pytest.approx(0.2)
+    found = [reaches(*each) for each in ((2, 3, 0.5), (3, 3, 0.95), (1, 1, 0.2))]
+    assert found == pytest.approx([0.5, 0.95**3, 0.2])
 
 
-def found(folder: Path, lines: str, **settings: str) -> tuple[Utility, Steadied, str]:
-    """Return an alarm's worth, what its lifecycle makes of it, and what a plan prints."""
-    path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
-    path.write_text(path.read_text() + lines)
-    alarms = load(path, environ={})
-    (utility,) = utilities(alarms)
-    one = steadied(utility)
-    return utility, one, tocsin("plan", path).stdout
+def planned(folder, lines, **settings):
+    """Return an alarm's utility, what its lifecycle makes of it, and what a plan prints."""
+    path = configuration(folder, more=lines, **settings)
+    (utility,) = utilities(load(Path(path), environ={}))
+    return utility, steadied(utility), tocsin("plan", path).stdout
 
 
-def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
+def test_a_plan_says_what_for_does(tmp_path):
     """Three in a row of an alarm that misses one in twenty miss 0.143; a baseline tells a week."""
-    utility, one, shown = found(
-        tmp_path, "    lifecycle: {for: 3, resolve_after: 2}\n    baseline: 20\n"
-    )
+    utility, one, shown = planned(tmp_path, "lifecycle: {for: 3, resolve_after: 2}\nbaseline: 20")
     assert one.missed == pytest.approx(1 - 0.95**3)
     assert 0 < one.fired_week < utility.false.week
     assert "  lifecycle     leaves " in shown
     assert "0.14 missed" in shown
 
 
-def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
+def test_a_plan_says_which_conditions_may_be_missed(tmp_path):
     """Where false alarms come first, max_fnr is no bound at the threshold, and the plan says so."""
-    lines = "    lifecycle: {of: [2, 3], resolve_after: 2}\n"
-    utility, _, turned = found(
-        tmp_path, lines + "    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}\n"
-    )
-    assert utility.alarm.aim.promise == "false_alarms"
-    assert "of what is beyond twice the tolerance from it" in turned
+    mechanism = "mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}"
+    *_, shown = planned(tmp_path, f"lifecycle: {{of: [2, 3], resolve_after: 2}}\n{mechanism}")
+    assert "of what is beyond twice the tolerance from it" in shown
 
 
 @pytest.mark.parametrize(
     ("mechanism", "unit"), [("{svt: {max_alarms: 2}}", "user"), ("panes", "event")]
 )
-def test_of_runs_and_panes_a_plan_gives_bounds(tmp_path: Path, mechanism: str, unit: str) -> None:
+def test_of_runs_and_panes_a_plan_gives_bounds(tmp_path, mechanism, unit):
     """Windows of a run share their threshold's noise, windows over a pane its: no product."""
-    lines = f"    lifecycle: {{of: [2, 3]}}\n    mechanism: {mechanism}\n"
-    _, one, _ = found(tmp_path, lines, unit=unit, epsilon_max="40")
+    lines = f"lifecycle: {{of: [2, 3]}}\nmechanism: {mechanism}"
+    _, one, _ = planned(tmp_path, lines, unit=unit, epsilon_max="40")
     assert one.missed == pytest.approx(0.075)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,167 +15,158 @@ from stream.replay.contents import digest_of, digests_of
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events, json_lines, tocsin
 
-if TYPE_CHECKING:
-    from click.testing import Result
+
+@pytest.fixture
+def path(tmp_path):
+    """A configuration."""
+    return Path(configuration(tmp_path))
 
 
-def _replay(path: Path, data: str, code: int = 0) -> Result:
-    return tocsin("run", path, "--replay", data, "--json", code=code)
+@pytest.fixture
+def data(tmp_path):
+    """Its events."""
+    return events(tmp_path)
 
 
-def _refused(path: Path, data: str) -> str:
+def replayed(path, data):
+    """Replay a file, and return what is printed."""
+    return tocsin("run", path, "--replay", data, "--json", code=0).stdout
+
+
+def refused(path, data, said="is already charged to ledger"):
     """Return why the replay into another ledger is refused, before it prints anything."""
-    refused = _replay(path, data, 2)
-    assert refused.stdout == ""
-    assert "is already charged to ledger" in refused.stderr
-    return refused.stderr
+    result = tocsin("run", path, "--replay", data, "--json", code=2)
+    assert result.stdout == ""
+    assert said in result.stderr
+    return result.stderr
 
 
-def _elsewhere(path: Path, name: str = "other.yaml") -> Path:
+def elsewhere(path):
     """Copy a configuration: its default ledger is named after it."""
-    other = path.with_name(name)
-    other.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    other = path.with_name("other.yaml")
+    other.write_text(path.read_text())
     return other
 
 
-def _spent(path: Path) -> list[float]:
+def spent(path):
+    """Return what the budgets of a ledger have spent."""
     budgets = json_lines(tocsin("ledger", path, "status", "--json"))
     return [float(line["spent"]) for line in budgets if line["record"] == "budget"]
 
 
-def _lose(path: Path) -> None:
+def lose(path):
     """Delete a ledger and everything that is called after it."""
     for file in path.parent.glob(f".tocsin/{path.stem}.db*"):
         file.unlink()
 
 
-def _claim(path: Path, data: str, *more: object, code: int = 0) -> Result:
-    return tocsin("ledger", path, "take-ownership", "--yes", "--replay", data, *more, code=code)
+def claimed(path, data, *more, code=0):
+    """Take files over for a ledger, and return what is said."""
+    words = ("ledger", path, "take-ownership", "--yes", "--replay", data)
+    return tocsin(*words, *more, code=code).output
 
 
-def test_another_ledger_is_refused(tmp_path: Path) -> None:
+def test_another_ledger_is_refused(tmp_path, path, data):
     """After the YAML was renamed, the file was renamed, or the ledger was deleted."""
-    path, data = Path(configuration(tmp_path)), events(tmp_path)
-    assert _replay(path, data).stdout == _replay(path, data).stdout
-    other = _elsewhere(path)
+    assert replayed(path, data) == replayed(path, data)
+    other = elsewhere(path)
     for name in (data, events(tmp_path, "renamed.jsonl")):
-        assert "take-ownership --replay" in _refused(other, name)
-        assert _spent(other) == []
-    _lose(path)
-    _refused(path, data)
+        assert "take-ownership --replay" in refused(other, name)
+    assert spent(other) == []
+    lose(path)
+    refused(path, data)
 
 
-def test_a_claim_carries_the_spending_over(tmp_path: Path) -> None:
+def test_a_claim_carries_the_spending_over(tmp_path, path, data):
     """From what was printed; without it only in so many words. Nothing is drawn again."""
-    path, data = Path(configuration(tmp_path)), events(tmp_path)
-    printed = _replay(path, data).stdout
     saved = tmp_path / "printed.jsonl"
-    saved.write_text(printed, encoding="utf-8")
-    spent = _spent(path)
-    assert spent[0] > 1
-    _lose(path)
-    refused = _claim(path, data, code=2)
-    assert "what another ledger spent on these files is unknown" in refused.stderr
-    claimed = _claim(path, data, "--published", saved)
-    assert "24 decision(s) taken over as spent" in claimed.stdout
-    assert f"taken over: {data}" in claimed.stdout
-    assert _spent(path) == spent
-    _replay(path, data)
-    assert _spent(path) == spent
-    assert "nothing, no other ledger holds them" in _claim(path, data).stdout
+    saved.write_text(replayed(path, data))
+    before = spent(path)
+    assert before[0] > 1
+    lose(path)
+    unknown = claimed(path, data, code=2)
+    assert "what another ledger spent on these files is unknown" in unknown
+    told = claimed(path, data, "--published", saved)
+    assert "24 decision(s) taken over as spent" in told
+    assert f"taken over: {data}" in told
+    assert spent(path) == before
+    replayed(path, data)
+    assert spent(path) == before
+    assert "nothing, no other ledger holds them" in claimed(path, data)
 
 
-def test_a_claim_may_forget_in_so_many_words(tmp_path: Path) -> None:
+def test_a_claim_may_forget_in_so_many_words(path, data):
     """What was lost then is not counted."""
-    path, data = Path(configuration(tmp_path)), events(tmp_path)
-    _replay(path, data)
-    other = _elsewhere(path)
-    _claim(other, data, "--forget-what-is-gone")
-    _replay(other, data)
-    _refused(path, data)
+    replayed(path, data)
+    other = elsewhere(path)
+    claimed(other, data, "--forget-what-is-gone")
+    replayed(other, data)
+    refused(path, data)
 
 
-def test_who_still_runs_on_the_other_ledger_stops(tmp_path: Path) -> None:
+def test_who_still_runs_on_the_other_ledger_stops(path, data):
     """Before anything more leaves it: the rest of what was decided together may."""
-    path, data = Path(configuration(tmp_path)), events(tmp_path)
     alarms = load(path, environ={})
     with open_ledger(alarms) as ledger:
         running = Replay(alarms, ledger, {"badges": [Path(data)]}).run()
         next(running)
-        _claim(_elsewhere(path), data, "--forget-what-is-gone")
+        claimed(elsewhere(path), data, "--forget-what-is-gone")
         assert len(list(islice(running, 15))) == 15
         with pytest.raises(FeedClaimedError):
             next(running)
 
 
-def test_of_two_that_claim_at_once_one_succeeds(tmp_path: Path) -> None:
-    """Both found nobody before; the name can be given once."""
-    found = digests_of([Path(events(tmp_path))])
+def test_of_two_that_claim_at_once_one_succeeds(tmp_path, data, monkeypatch):
+    """Both found nobody before; the name can be given once, and what is there is not written again.
+
+    The folder may be mounted for reading by then: the claim that is there is as good.
+    """
+    found = digests_of([Path(data)])
     one, other = (FileClaims(found, FileClaim(name, "somewhere")) for name in ("one", "other"))
     for claims in (one, other):
         claims.refuse_others()
     assert one.claim() == []
     with pytest.raises(FeedClaimedError, match="is already charged to ledger one at somewhere"):
         other.claim()
+    monkeypatch.setattr("tempfile.mkstemp", None)
     assert one.claim() == []
     assert [file.suffix for file in (tmp_path / ".tocsin").iterdir()] == [".owner"]
 
 
-def test_a_link_is_its_file(tmp_path: Path) -> None:
+def test_a_link_is_its_file(tmp_path, path, data):
     """The claim lies where the file does."""
-    path, data = Path(configuration(tmp_path)), Path(events(tmp_path))
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    link = folder / "link.jsonl"
-    link.symlink_to(data)
-    _replay(path, str(link))
+    (folder / "link.jsonl").symlink_to(data)
+    replayed(path, folder / "link.jsonl")
     assert not (folder / ".tocsin").exists()
-    _refused(_elsewhere(path), str(data))
+    refused(elsewhere(path), data)
 
 
-def test_where_nothing_can_be_kept_it_is_said(tmp_path: Path) -> None:
+def test_where_nothing_can_be_kept_it_is_said(tmp_path, path):
     """The replay goes on: data is often mounted where nobody may write."""
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / ".tocsin").touch()  # root may write everywhere, but not here
-    done = _replay(Path(configuration(tmp_path)), events(data))
-    assert "cannot write, so no file beside it can record the owner" in " ".join(
-        done.stderr.split()
-    )
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / ".tocsin").touch()  # root may write everywhere, but not here
+    done = tocsin("run", path, "--replay", events(folder), code=0)
+    said = "cannot write, so no file beside it can record the owner"
+    assert said in " ".join(done.stderr.split())
 
 
-def test_what_is_claimed_is_not_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The folder may be mounted for reading by then: the claim that is there is as good."""
-    claims = FileClaims(digests_of([Path(events(tmp_path))]), FileClaim("one", "somewhere"))
-    assert claims.claim() == []
-
-    def refuse(**_: object) -> None:
-        raise OSError
-
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
-    assert claims.claim() == []
-
-
-def test_a_claim_that_says_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_claim_that_says_nothing_is_refused(tmp_path, path, data):
     """It may have said another ledger."""
-    path, data = Path(configuration(tmp_path)), events(tmp_path)
-    _replay(path, data)
+    replayed(path, data)
     (claim,) = (tmp_path / ".tocsin").glob("*.owner")
     assert claim.name == f"{digest_of(Path(data))[:32]}.owner"
     assert claim.stat().st_mode & 0o077 == 0
-    assert "alarms.db" in claim.read_text(encoding="utf-8")
+    assert "alarms.db" in claim.read_text()
     for broken in ("", "[]", '{"ledger": "x"}'):
-        claim.write_text(broken, encoding="utf-8")
-        refused = _replay(path, data, 2)
-        assert "does not say which ledger owns the file beside it" in refused.stderr
-        assert "restore it and let this user read it, or remove it" in refused.stderr
+        claim.write_text(broken)
+        told = refused(path, data, "does not say which ledger owns the file beside it")
+        assert "restore it and let this user read it, or remove it" in told
 
 
-def test_what_was_printed_is_of_files(tmp_path: Path) -> None:
+def test_what_was_printed_is_of_files(path):
     """Of topics, the decisions topic tells."""
-    refused = tocsin(
-        "ledger", configuration(tmp_path), "take-ownership", "--published", "x.jsonl", code=2
-    )
-    assert "--published needs --replay; a topic needs none" in refused.stderr
+    result = tocsin("ledger", path, "take-ownership", "--published", "x.jsonl", code=2)
+    assert "--published needs --replay; a topic needs none" in result.stderr

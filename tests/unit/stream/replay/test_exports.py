@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,9 +10,6 @@ from accountant.errors import DataError
 from stream.events.decoder import Record
 from stream.replay import exports
 from stream.replay.exports import ExportInfo, LoggedRecord, export_info, log_writer, read_log
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INFO = ExportInfo(topic="building.badges", partitions=2)
 RECORDS = [
@@ -25,7 +20,7 @@ RECORDS = [
 ]
 
 
-def written(path: Path, records: list[LoggedRecord]) -> Path:
+def written(path, records):
     """Write an export and return its path."""
     with log_writer(path, INFO) as write:
         write(records)
@@ -36,9 +31,7 @@ MANY = [LoggedRecord(0, Record(at, at, True, str(at).encode())) for at in range(
 
 
 @pytest.mark.parametrize("records", [RECORDS, MANY, []], ids=["all", "groups", "none"])
-def test_round_trip(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[LoggedRecord]
-) -> None:
+def test_round_trip(tmp_path, monkeypatch, records):
     """Places, times, flags, keys, values and headers come back byte for byte, in order.
 
     Also of several row groups, and of a log without records.
@@ -50,7 +43,7 @@ def test_round_trip(
     assert list(read_log(path, partition=1)) == [one for one in records if one.partition == 1]
 
 
-def test_other_files_are_no_exports(tmp_path: Path) -> None:
+def test_other_files_are_no_exports(tmp_path):
     """Text and another Parquet file are none; another version and other columns are refused."""
     text = tmp_path / "text.parquet"
     text.write_text("offset,value\n")
@@ -69,7 +62,7 @@ def test_other_files_are_no_exports(tmp_path: Path) -> None:
             export_info(path)
 
 
-def test_a_damaged_export_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_export_is_refused(tmp_path):
     """Records that are lost on the way are not taken for none."""
     path = written(tmp_path / "log.parquet", RECORDS)
     path.write_bytes(path.read_bytes()[:-20])

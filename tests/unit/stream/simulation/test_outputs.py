@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.errors import ConfigError
 from stream.simulation.outputs import check_output, write_private
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_files_are_for_their_owner_and_never_replaced(tmp_path: Path) -> None:
+def test_files_are_for_their_owner_and_never_replaced(tmp_path):
     """Mode 0600 whatever the umask; what exists stays unless forced; links are not followed."""
     path = tmp_path / "out.json"
     before = os.umask(0)
@@ -24,12 +20,9 @@ def test_files_are_for_their_owner_and_never_replaced(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    for refused in (
-        lambda: check_output(path, force=False),
-        lambda: write_private(path, "two", force=False),
-    ):
+    for refused, *text in ((check_output,), (write_private, "two")):
         with pytest.raises(ConfigError, match="exists"):
-            refused()
+            refused(path, *text, force=False)
     assert path.read_text() == "one"
     check_output(path, force=True)
     write_private(path, "two", force=True)
@@ -45,7 +38,7 @@ def test_files_are_for_their_owner_and_never_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [".", "missing/out.json"])
-def test_impossible_places_are_refused_before_the_work(tmp_path: Path, place: str) -> None:
+def test_impossible_places_are_refused_before_the_work(tmp_path, place):
     """A folder, or a file in no folder, is refused at once."""
     with pytest.raises(ConfigError):
         check_output(tmp_path / place, force=True)

@@ -7,7 +7,7 @@ drawn, and of the alarms, which read them. Answers and losses are the same, bit 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.simulation.history import CountedAlarm
 
-ROOMS: Final = ("hall", "lab", "roof")
-RUNS: Final = 3
+ROOMS = ("hall", "lab", "roof")
+RUNS = 3
 
 
-def sliding(name: str, panes: int, most: int, tolerance: str) -> str:
+def sliding(name, panes, most, tolerance):
     """Write an alarm of so many minutes, over panes of one."""
     window = f"HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{panes}' MINUTE)"
     return alarm(name, window, f"COUNT(*) > {most}", tolerance=tolerance)
 
 
-ALARMS: Final = {"short": sliding("short", 3, 20, "2"), "long": sliding("long", 6, 44, "3")}
-COMES: Final = np.random.default_rng(5).integers(2, 14, 30).tolist()
+ALARMS = {"short": sliding("short", 3, 20, "2"), "long": sliding("long", 6, 44, "3")}
+COMES = np.random.default_rng(5).integers(2, 14, 30).tolist()
 
 
 @dataclass(frozen=True)
@@ -52,39 +52,32 @@ class Scene:
     history: Mapping[str, CountedAlarm]
     rang: Mapping[str, NDArray[np.bool_]]
 
-    def sums(self, name: str) -> NDArray[np.int64]:
-        """Return what an alarm's windows count, shape (windows, statistics, rooms)."""
-        counted = self.history[name]
-        return counted.stacked(0, counted.windows)
-
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def scene(tmp_path_factory):
     """Replay run after run on a ledger of its own, each pane drawn once from the run's stream."""
-    rang: dict[str, list[list[list[bool]]]] = {name: [] for name in ALARMS}
+    fired = {name: [] for name in ALARMS}
     for run in range(RUNS):
         folder = tmp_path_factory.mktemp("run")
         alarms = configured(folder, *ALARMS.values(), rooms=ROOMS, until="00:30")
         events = rows(folder, COMES, ROOMS)
-        decisions = decided(alarms, events, noise=OneByOne(b"run %d" % run))
-        fired = [(one, [group["room"] for _, group in released_alarms(one)]) for one in decisions]
-        for name, found in rang.items():
-            found.append(
-                [[at in rooms for at in ROOMS] for one, rooms in fired if one.key.query == name]
-            )
+        for one in decided(alarms, events, noise=OneByOne(b"run %d" % run)):
+            if one.key.query in ALARMS:
+                rooms = [group["room"] for _, group in released_alarms(one)]
+                fired[one.key.query].append([room in rooms for room in ROOMS])
     history = count_history(alarms, {"doors": [events]})
-    return Scene(alarms, history, {name: np.array(found) for name, found in rang.items()})
+    shape = RUNS, -1, len(ROOMS)
+    rang = {name: np.array(found).reshape(shape) for name, found in fired.items()}
+    return Scene(alarms, history, rang)
 
 
 @pytest.mark.parametrize("name", ALARMS)
-def test_answers_and_losses_are_those_of_replays(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_answers_and_losses_are_those_of_replays(scene, monkeypatch, name):
     """Of every alarm by itself, so that it draws the panes from the run's stream."""
     query, plain = scene.alarms.by_name[name], Cells.of
-    heard: list[NDArray[np.bool_]] = []
+    heard = []
 
-    def recorded(fired: NDArray[np.bool_], *others: NDArray[np.bool_]) -> Cells:
+    def recorded(fired, *others):
         heard.append(fired)
         return plain(fired, *others)
 
@@ -96,13 +89,14 @@ def test_answers_and_losses_are_those_of_replays(
     assert 0 < right.mean() < 1
     charged = to_loss_units(plans_of(scene.alarms)[query.panes].epsilon)
     assert dict(tally.losses) == {charged: RUNS}
-    true = np.stack([query.condition.truth(each) for each in scene.sums(name)])
+    counted = scene.history[name]
+    true = np.stack([query.condition.truth(each) for each in counted.stacked(0, counted.windows)])
     assert tally.cells.true == RUNS * true.sum() > 0
     assert tally.cells.missed == (true[None] & ~right).sum()
     assert len(tally.replays) == RUNS
 
 
-def test_windows_with_panes_of_their_own_are_found_out(scene: Scene) -> None:
+def test_windows_with_panes_of_their_own_are_found_out(scene):
     """A broken twin draws every window's panes anew: other answers."""
     query, fresh = scene.alarms.by_name["short"], OneByOne(b"run 0")
     operator, panes = panes_of(query), scene.history[query.panes]
@@ -113,7 +107,7 @@ def test_windows_with_panes_of_their_own_are_found_out(scene: Scene) -> None:
     assert not np.array_equal(anew, scene.rang["short"][0])
 
 
-def test_windows_that_lack_a_pane_are_left_out(scene: Scene) -> None:
+def test_windows_that_lack_a_pane_are_left_out(scene):
     """What the log no longer holds of a pane, it does not hold of its windows."""
     query, whole = scene.alarms.by_name["short"], scene.history["short"]
     counted = scene.history[query.panes]

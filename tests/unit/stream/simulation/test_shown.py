@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,12 +14,9 @@ from stream.simulation.results import as_json
 from stream.simulation.shown import html_page, percent
 from tests.support.simulated import alarm, near_the_threshold, shown, simulated
 
-if TYPE_CHECKING:
-    from stream.simulation.results import Simulation
-
 
 @pytest.fixture(scope="module")
-def simulation() -> Simulation:
+def simulation():
     """Return a simulation of long names and wide figures, some windows of which are denied."""
     return simulated(
         alarm(12, mechanism="tslm"),
@@ -33,63 +29,53 @@ def simulation() -> Simulation:
 
 
 @pytest.mark.parametrize("width", [80, 81, 100, 132, 200])
-def test_every_figure_stands_whole_on_one_line(simulation: Simulation, width: int) -> None:
+def test_every_figure_stands_whole_on_one_line(simulation, width):
     """From 80 columns on, in one table."""
-    text = shown(simulation, width)
-    lines = text.splitlines()
+    lines = shown(simulation, width).splitlines()
     assert max(map(len, lines)) <= width
-    assert "\u2026" not in text
-    assert sum(line.split()[:2] == ["setting", "missed"] for line in lines) == 1
+    assert not any("\u2026" in line for line in lines)
+    rows = [line.split() for line in lines]
+    assert [row[:2] for row in rows].count(["setting", "missed"]) == 1
     (results,) = simulation.alarms
     assert any(one.denied for one in results.settings)
-    rows = [line.split() for line in lines]
     for one in results.settings:
         figures = [*percent(one.fnr).split(), *percent(one.fpr).split(), f"{100 * one.denied:.3g}"]
         figures += [f"{one.epsilon_cell.mean:.3g}", f"{one.epsilon_worst:.3g}"]
         assert any(row[-len(figures) :] == figures for row in rows), figures
 
 
-def test_a_table_that_is_too_wide_is_found_out(simulation: Simulation) -> None:
+def test_a_table_that_is_too_wide_is_found_out(simulation):
     """At 50 columns figures are cut off."""
     with pytest.raises(AssertionError):
         test_every_figure_stands_whole_on_one_line(simulation, 50)
 
 
 class Elements(HTMLParser):
-    """Collects references, and checks that elements are closed in order."""
+    """Checks that elements are closed in order."""
 
-    def __init__(self) -> None:
-        """Start with nothing seen."""
-        super().__init__()
-        self.references: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, _attrs):
         """Note one element."""
         if tag not in {"meta", "br"}:
             self.open.append(tag)
-        self.references += [str(value) for name, value in attrs if name in {"src", "href"}]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         """Close the last element."""
         assert self.open.pop() == tag
 
 
-def test_page_stands_by_itself(simulation: Simulation) -> None:
+def test_page_stands_by_itself(simulation):
     """Nothing is loaded from anywhere, texts are escaped, both colour schemes are there."""
-    text = html_page(simulation)
-    page = Elements()
+    text, page = html_page(simulation), Elements()
+    page.open = []
     page.feed(text)
-    assert page.open == page.references == []
-    for link in ("src=", "@import", "<script", "<link", "url(", "<b>"):
-        assert link not in text
-    assert "prefers-color-scheme: dark" in text
-    assert "&lt;b&gt;&amp;" in text
-    assert "&lt;alarms&gt;.yaml" in text
-    assert simulation.audience[1:] in text
+    assert page.open == []
+    assert not re.search(r"src=|href=|@import|<script|<link|url\(|<b>", text)
+    scheme = "prefers-color-scheme: dark"
+    for said in (scheme, "&lt;b&gt;&amp;", "&lt;alarms&gt;.yaml", simulation.audience[1:]):
+        assert said in text
 
 
-def test_page_says_what_a_terminal_does(simulation: Simulation) -> None:
+def test_page_says_what_a_terminal_does(simulation):
     """Row by row, the same figures."""
     words = set(shown(simulation).split())
     rows = re.findall(r"<tr.*?</tr>", html_page(simulation), re.DOTALL)[1:]
@@ -99,10 +85,10 @@ def test_page_says_what_a_terminal_does(simulation: Simulation) -> None:
         assert {word for cell in cells[1:] for word in cell.split()} <= words
 
 
-def test_tables_fold_on_a_phone(simulation: Simulation) -> None:
+def test_tables_fold_on_a_phone(simulation):
     """Every figure has its column's name with it, as a narrow page folds rows and hides the head.
 
-    What is wider all the same scrolls in a box of its own, and long words break.
+    What is wider all the same scrolls in a box of its own.
     """
     text = html_page(simulation)
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
@@ -113,14 +99,10 @@ def test_tables_fold_on_a_phone(simulation: Simulation) -> None:
         cells = re.findall(r"<td(?: data-name=\"(.*?)\")?>", row, re.DOTALL)
         assert cells == ["", *names[1:]]
     assert text.count("<table") == text.count('<div class="scroll" tabindex="0"><table>')
-    assert ".scroll { overflow-x: auto;" in text
-    for rule in ("td[data-name]::before { content: attr(data-name);", "thead { display: none; }"):
-        assert rule in text
-    assert "overflow-wrap: anywhere" in text
     assert "nowrap" not in text
 
 
-def test_what_could_not_be_had_is_said_with_its_reason() -> None:
+def test_what_could_not_be_had_is_said_with_its_reason():
     """On a terminal, on the page and in JSON."""
     found = simulated(alarm(2), near_the_threshold(2, 2))
     (results,) = found.alarms

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,170 +11,148 @@ from stream.decisions.mechanisms import plans_of
 from stream.simulation.history import count_history
 from tests.support.commands import tocsin
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.alarms import Alarms
-
 CONFIG = """\
 feeds:
   badges:
     topic: building.badges
     time: ts
     unit: person
-    fields: {person: string, room: {domain: [hall, lab]}, ts: timestamp}
-    history: {from: 2025-03-03T08:00, until: 2025-03-03T14:30}
-budget: {privacy_unit: event, epsilon_max: "1"}
+    fields: {{person: string, room: {{domain: [hall, lab]}}, ts: timestamp}}
+    history: {{from: 2025-03-03T08:00, until: 2025-03-03T14:30}}
+budget: {{privacy_unit: event, epsilon_max: {budget}}}
 alarms:
 """
-EARLY = """\
-  crowd:
-    sql: |
-      SELECT room FROM badges
-      GROUP BY room, CUMULATE(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)
-      HAVING COUNT(*) > 20
-    max_fnr: 0.05
-    tolerance: 9
-    mechanism: svt
-"""
-SLIDING = """\
+ALARM = """\
   {name}:
-    sql: |
-      SELECT room FROM badges
-      GROUP BY room, HOP(ts, INTERVAL '15' MINUTE, INTERVAL '{minutes}' MINUTE)
-      HAVING COUNT(*) > {most}
+    sql: SELECT room FROM badges GROUP BY room, {window} HAVING COUNT(*) > {most}
     max_fnr: 0.05
     tolerance: {tolerance}
-    mechanism: panes
+    mechanism: {mechanism}
 """
 
 
-def written(folder: Path, *alarms: str, budget: str = '"1"') -> Path:
+def alarm(name, minutes, most, tolerance, mechanism="panes"):
+    """Write an alarm over sliding windows of so many minutes; an early one over an hour."""
+    kind = "CUMULATE" if mechanism == "svt" else "HOP"
+    window = f"{kind}(ts, INTERVAL '15' MINUTE, INTERVAL '{minutes}' MINUTE)"
+    return ALARM.format(
+        name=name, window=window, most=most, tolerance=tolerance, mechanism=mechanism
+    )
+
+
+EARLY = alarm("crowd", 60, 20, 9, "svt")
+PANES = alarm("hour", 60, 40, 19), alarm("half", 30, 30, 9)
+"""They share panes of 15 minutes, of which the sharper one sets the noise."""
+
+
+def written(folder, *alarms, budget='"1"'):
     """Write a configuration of some alarms."""
     path = folder / "alarms.yaml"
-    path.write_text(CONFIG.replace('"1"', budget) + "".join(alarms))
+    path.write_text(CONFIG.format(budget=budget) + "".join(alarms))
     return path
 
 
-def two_over_panes(folder: Path) -> Path:
-    """Write two alarms that share panes of 15 minutes, of which the sharper one sets the noise."""
-    return written(
-        folder,
-        SLIDING.format(name="hour", minutes=60, most=40, tolerance=19),
-        SLIDING.format(name="half", minutes=30, most=30, tolerance=9),
-    )
-
-
-def events(folder: Path) -> Path:
+def events(folder):
     """Write a hall that fills from the second quarter of every hour on, and an empty lab."""
     path = folder / "events.jsonl"
-    lines = [
-        json.dumps(
-            {
-                "person": f"p{at}",
-                "room": "hall",
-                "ts": f"2025-03-03T{hour:02d}:{minute:02d}:{at:02d}Z",
-            }
-        )
+    times = (
+        f"2025-03-03T{hour:02d}:{minute}:{second:02d}Z"
         for hour in range(8, 15)
         for minute in (20, 35, 50)
-        for at in range(15)
-    ]
-    path.write_text("\n".join(lines) + "\n")
+        for second in range(15)
+    )
+    rows = ({"person": f"p{ts[-3:-1]}", "room": "hall", "ts": ts} for ts in times)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
 
 
-def simulated(folder: Path, path: Path, *options: str) -> dict[str, Any]:
-    """Simulate, and return what the first alarm's JSON says."""
-    out = folder / "out.json"
-    ended = tocsin(
-        *("simulate", path, "--replay", events(folder), "--workers", "1", "--force"),
-        *("--json", out, *options),
-        code=0,
-    )
-    (first, *_) = json.loads(out.read_text())["alarms"]
+def simulated(path, *options):
+    """Simulate, and return what the first alarm's JSON says, with what is printed."""
+    out = path.with_name("out.json")
+    words = ("simulate", path, "--replay", events(path.parent), "--workers", "1", "--force")
+    ended = tocsin(*words, "--json", out, *options, code=0)
+    first, *_ = json.loads(out.read_text())["alarms"]
     return {**first, "shown": ended.output}
 
 
-def test_early_alarms_are_tried_with_their_delay(tmp_path: Path) -> None:
-    """Both early ways: the hall has 15, 30, 45 from its second look on."""
-    page, path = tmp_path / "out.html", written(tmp_path, EARLY)
-    one = simulated(tmp_path, path, "--runs", "200", "--mechanisms", "tslm", "--html", str(page))
+def test_early_alarms_are_tried_with_their_delay(tmp_path):
+    """Both early ways: the hall has 15, 30, 45 from its second step on."""
+    page, windows = tmp_path / "out.html", 6 * 200
+    options = ("--runs", "200", "--mechanisms", "tslm", "--html", page)
+    one = simulated(written(tmp_path, EARLY), *options)
     assert (one["windows"], one["looks"], one["incomplete_windows"]) == (6, 4, 0)
     assert [each["mechanism"] for each in one["settings"]] == ["svt", "tslm"]
-    own = one["settings"][0]
+    own, _ = one["settings"]
     assert own["configured"]
-    assert own["fnr"]["of"] == own["before"]["of"] == 6 * 200  # held from the third look on
-    assert own["fpr"]["of"] == 6 * 200  # the lab
-    assert set(own["delay_s"].values()) <= {0, 900} | {own["delay_s"]["mean"]}
-    rang = sum(each["count"] for each in own["delay_steps"])
-    assert rang + own["before"]["count"] + own["fnr"]["count"] == 6 * 200
-    assert own["before"]["count"] > 0
+    fnr, before, delays = own["fnr"], own["before"], own["delay_s"]
+    assert fnr["of"] == before["of"] == windows  # held from the third step on
+    assert own["fpr"]["of"] == windows  # the lab
+    assert set(delays.values()) <= {0, 900, delays["mean"]}
+    fired = sum(each["count"] for each in own["delay_steps"])
+    assert fired + before["count"] + fnr["count"] == windows
+    assert before["count"] > 0
     assert "6 windows of 4 steps" in one["shown"]
     assert "too early %" in page.read_text()
 
 
-def test_what_does_not_look_at_steps_is_left_out_with_the_reason(tmp_path: Path) -> None:
+def test_what_does_not_look_at_steps_is_left_out_with_the_reason(tmp_path):
     """Of early alarms those that decide whole windows alone."""
-    path = written(tmp_path, EARLY)
-    one = simulated(tmp_path, path, "--runs", "1", "--mechanisms", "dppwlm,svt")
+    one = simulated(written(tmp_path, EARLY), "--runs", "1", "--mechanisms", "dppwlm,svt")
     assert [each["mechanism"] for each in one["settings"]] == ["svt"]
     assert any("cannot decide the steps of CUMULATE" in each for each in one["refused"])
 
 
-def test_panes_are_tried_as_they_are_written(tmp_path: Path) -> None:
+def test_panes_are_tried_as_they_are_written(tmp_path):
     """For what a pane costs; nothing else is tried in their place, as others may share them."""
-    path = two_over_panes(tmp_path)
-    one = simulated(tmp_path, path, "--runs", "20", "--mechanisms", "tslm")
+    path = written(tmp_path, *PANES)
+    one = simulated(path, "--runs", "20", "--mechanisms", "tslm")
     (panes,) = one["settings"]
-    assert (panes["mechanism"], panes["configured"]) == ("panes", True)
-    assert panes["charged_windows"] == 1
+    assert (panes["mechanism"], panes["configured"], panes["charged_windows"]) == ("panes", True, 1)
     plans = plans_of(load(path, environ={}))
-    shared = next(plan for name, plan in plans.items() if name.startswith("panes-"))
-    assert panes["epsilon_worst"] == float(shared.epsilon)
-    assert panes["epsilon_cell"]["mean"] == panes["epsilon_cell"]["max"] == float(shared.epsilon)
+    (shared,) = (float(plan.epsilon) for name, plan in plans.items() if name.startswith("panes-"))
+    paid = panes["epsilon_cell"]
+    assert panes["epsilon_worst"] == paid["mean"] == paid["max"] == shared
     assert any("panes are simulated as written" in each for each in one["refused"])
-    windows = one["windows"]
-    assert panes["fnr"]["of"] + panes["fpr"]["of"] + panes["uncertain"]["of"] == 20 * 2 * windows
+    cells = sum(panes[kind]["of"] for kind in ("fnr", "fpr", "uncertain"))
+    assert cells == 20 * 2 * one["windows"]
 
 
-def test_a_budget_is_asked_what_an_event_pays(tmp_path: Path) -> None:
+def test_a_budget_is_asked_what_an_event_pays(tmp_path):
     """Of panes once: all fit. Of windows each: one in four may overlap no other."""
-    paned = simulated(tmp_path, two_over_panes(tmp_path), "--runs", "2")
-    assert [each["denied"] for each in paned["settings"]] == [0]
-    alone = SLIDING.format(name="hour", minutes=60, most=40, tolerance=19)
-    tslm = written(tmp_path, alone.replace("panes", "tslm"), budget='"0.2", on_shortfall: deny')
-    (one,) = simulated(tmp_path, tslm, "--runs", "2")["settings"]
+    (paned,) = simulated(written(tmp_path, *PANES), "--runs", "2")["settings"]
+    assert paned["denied"] == 0
+    tslm = written(tmp_path, alarm("hour", 60, 40, 19, "tslm"), budget='"0.2", on_shortfall: deny')
+    (one,) = simulated(tslm, "--runs", "2")["settings"]
     assert one["charged_windows"] == 4
     assert 0.2 / 2 < one["epsilon_worst"] <= 0.2
     assert 0.7 < one["denied"] < 0.8
 
 
-def test_what_is_not_drawn_pays_all_the_same(tmp_path: Path) -> None:
+def test_what_is_not_drawn_pays_all_the_same(tmp_path):
     """Another alarm of the file, shown or not, leaves less of the budget."""
-    tslm = SLIDING.format(name="hour", minutes=60, most=40, tolerance=19).replace("panes", "tslm")
-    more = tslm.replace("hour", "more")
-    both = written(tmp_path, tslm, more, budget='"0.9", on_shortfall: deny')
-    found = simulated(tmp_path, both, "--runs", "2", "--alarm", "more")
+    hour, more = (alarm(name, 60, 40, 19, "tslm") for name in ("hour", "more"))
+    both = written(tmp_path, hour, more, budget='"0.9", on_shortfall: deny')
+    found = simulated(both, "--runs", "2", "--alarm", "more")
     assert found["alarm"] == "more"
     assert found["settings"][0]["denied"] > 0
-    alone = written(tmp_path, more, budget='"0.9"')
-    assert simulated(tmp_path, alone, "--runs", "2")["settings"][0]["denied"] == 0
+    alone = simulated(written(tmp_path, more, budget='"0.9"'), "--runs", "2")
+    assert alone["settings"][0]["denied"] == 0
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_a_limit_counts_windows_and_not_steps_or_panes(tmp_path: Path, limit: int) -> None:
+def test_a_limit_counts_windows_and_not_steps_or_panes(tmp_path, limit):
     """The first windows, whole; of panes, those that these are made of."""
-    found: list[Alarms] = [
-        load(written(tmp_path, EARLY), environ={}),
-        load(two_over_panes(tmp_path), environ={}),
-    ]
-    files = {"badges": [events(tmp_path)]}
-    early = count_history(found[0], files, limit=limit)["crowd"]
-    assert (early.windows, early.looked_at(0, limit).shape) == (limit, (limit, 4, 1, 2))
-    assert early.looked_at(0, limit)[0, :, 0, 0].tolist() == [0, 15, 30, 45]
-    over = count_history(found[1], files, limit=limit)
-    (panes,) = [each for name, each in over.items() if name.startswith("panes-")]
+
+    def counted(*alarms):
+        loaded = load(written(tmp_path, *alarms), environ={})
+        return count_history(loaded, {"badges": [events(tmp_path)]}, limit=limit)
+
+    early = counted(EARLY)["crowd"]
+    steps = early.looked_at(0, limit)
+    assert (early.windows, steps.shape) == (limit, (limit, 4, 1, 2))
+    assert steps[0, :, 0, 0].tolist() == [0, 15, 30, 45]
+    over = counted(*PANES)
+    (panes,) = (each for name, each in over.items() if name.startswith("panes-"))
     assert panes.windows == limit + 3
     for name, length in (("hour", 4), ("half", 2)):
         for window in range(limit):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stream.model.feeds import FieldType
 from stream.planning.templates.samples import looked_at, rows_of_file
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {
         "person": "p1",
         "room": "hall",
@@ -27,7 +22,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def test_fields_types_and_roles() -> None:
+def test_fields_types_and_roles():
     """Names and numbers of values say which field holds the time, the id, the place, the amount."""
     looked = looked_at([*ROWS, None])
     kinds = {name: seen.kind for name, seen in looked.fields.items()}
@@ -45,7 +40,7 @@ def test_fields_types_and_roles() -> None:
     assert (looked.rows, looked.unreadable) == (4, 1)
 
 
-def test_the_same_in_all_formats(tmp_path: Path) -> None:
+def test_the_same_in_all_formats(tmp_path):
     """JSON lines, CSV and Parquet; cells of CSV are what all of their column can be."""
     rows = [{"id": n, "code": f"0{n}", "ok": n > 1, "x": n / 2} for n in range(3)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
