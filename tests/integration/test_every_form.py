@@ -81,6 +81,9 @@ alarms:
 """
 
 
+ALARM = jsonschema.Draft202012Validator(schema("alarm"))
+
+
 def written(folder: Path, ledger: str) -> Path:
     """Write a configuration with an alarm of every form."""
     head = _CONFIG.format(ledger=ledger, rooms=", ".join(ROOMS), badges=BADGES)
@@ -120,7 +123,7 @@ def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[
     """Return what was published and not expected, or the other way round, by form; no errors."""
     published: dict[str, list[Mapping[str, Any]]] = {name: [] for name in FORMS}
     for record in records:
-        jsonschema.validate(record, schema("alarm"))
+        ALARM.validate(record)
         published.setdefault(record["alarm"], []).append(record)
     found = {
         name: (fired_at(published[name], start_ms) - form.open) ^ form.fires
