@@ -7,11 +7,15 @@ custodian, a worker and an analyst.
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import (
     GroupAuthorizationFailedError,
@@ -120,6 +124,15 @@ def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
     }
 
 
+def _kafka(broker: GuardedBroker, name: str) -> str:
+    """Return how somebody reaches the topics, as YAML on one line."""
+    return (
+        f'bootstrap: "{broker.address(name)}", security: {{security_protocol: SASL_PLAINTEXT, '
+        f"sasl_mechanism: PLAIN, sasl_username: {name}, "
+        f'sasl_password: "${{file:{broker.password(name)}}}"}}'
+    )
+
+
 def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
     """Write the configuration as one of them has it; all share the ledger."""
     scenario = Scenario(
@@ -133,193 +146,168 @@ def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
         having="COUNT(*) > 5",
         tolerance="2\n    mechanism: {panes: {release: counts}}",
     )
-    security = (
-        "    security_protocol: SASL_PLAINTEXT\n    sasl_mechanism: PLAIN\n"
-        f"    sasl_username: {name}\n    sasl_password: ${{file:{broker.password(name)}}}\n"
-    )
-    text = scenario.config.read_text().replace(broker.bootstrap, broker.address(name))
-    text = text.replace("kafka:\n", f"kafka:\n  security:\n{security}")
-    scenario.config.write_text(text)
+    keys = yaml.safe_load(scenario.config.read_text())
+    keys["kafka"] |= yaml.safe_load(f"{{{_kafka(broker, name)}}}")
+    scenario.config.write_text(yaml.safe_dump(keys))
     return scenario.config
 
 
 def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_path: Path) -> None:
-    """Topics are made, events are sent, a worker decides, an analyst watches, a feed grows."""
-    custodian = str(_configured(guarded, tmp_path, "custodian"))
+    """Topics are made, events are sent, a worker decides, analysts read, a feed grows."""
+    custodian = _configured(guarded, tmp_path, "custodian")
+    assert "tocsin topics create FILE" in tocsin("topics", "check", custodian, code=2).stderr
     tocsin("topics", "create", custodian, "--partitions", "2", code=0)
     config = _configured(guarded, tmp_path, "tocsin")
-    worker = Command.start(tmp_path / "worker", "run", config, "--log-format", "json")
-    analyst = _configured(guarded, tmp_path, "analyst-anna")
-    watching = None
-    try:
+    with ExitStack() as stack:
+
+        def start(name: str, *arguments: str | Path) -> Command:
+            command = Command.start(tmp_path / f"{name}.err", *arguments)
+            stack.callback(command.stop)
+            return command
+
+        worker = start("worker", "run", config, "--json", "--log-format", "json")
+        fcntl.fcntl(worker.process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)  # is read at the end
         wait_until("the worker is ready", lambda: worker.says(Line.READY) or not worker.alive)
         assert worker.alive, worker.text()
-        sensor = KafkaProducer(**_login(guarded, "sensor-lobby"), acks="all")
-        for person in range(20):
-            key, value = event_of(f"p{person}", "lab")
-            sensor.send(FEED, key=key.encode(), value=value).get()
-        sensor.close()
+        _send(guarded, "sensor-lobby", FEED, *(event_of(f"p{at}", "lab") for at in range(20)))
         _send(guarded, "mqtt", FEED)
         wait_until("a decision leaves", lambda: _count(guarded, "tocsin.decisions") > 1)
-        wait_until("a count leaves", lambda: _count(guarded, "tocsin.counts") > 1)
-        assert _end(guarded, "analyst-anna", "tocsin.counts") > 1
+        wait_until("a count leaves", lambda: _end(guarded, "analyst-anna", "tocsin.counts") > 1)
+        analyst = _configured(guarded, tmp_path, "analyst-anna")
         words = ("--from-beginning", "--json", "--group", "analyst-watch")
-        watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
+        watching = start("watch", "watch", analyst, *words)
         assert b'"alarm"' in watching.process.stdout.readline()
-        _assert_delivered(guarded, tmp_path)
-        _assert_shown(guarded, tmp_path)
+
+        # An analyst delivers alarms from a file of their own, which names no feed and no ledger.
+        inbox, notify = stack.enter_context(Inbox()), tmp_path / "notify.yaml"
+        notify.write_text(
+            f"kafka: {{{_kafka(guarded, 'analyst-anna')}}}\n"
+            f"notify: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
+        )
+        start("notify", "notify", notify, "--from-beginning")
+        wait_until("an alarm is delivered", lambda: inbox.letters)
+        # Their board reads both topics, and asks for no group.
+        board = Boarded(tmp_path, f"{{{_kafka(guarded, 'analyst-anna')}}}")
+        stack.callback(board.stop)
+        board.start()
+        assert "Last decision: " in board.text()
         worker.process.terminate()
         assert worker.ended() == 0, worker.text()
-    finally:
-        worker.stop()
-        if watching is not None:
-            watching.stop()
+        printed = [json.loads(line) for line in worker.process.stdout]
+    decisions = [one for one in printed if one["alarm"] == "crowd" and "outcome" in one]
+    assert [one["sequence"] for one in decisions] == list(range(1, len(decisions) + 1))
+    assert any(one["alarms"] for one in decisions)
 
+    export = tmp_path / "log.parquet"
     for words in (
-        ("export", custodian, "badges", str(tmp_path / "log.parquet")),
+        ("export", custodian, "badges", export),
         ("ledger", custodian, "reconcile"),
         ("ledger", custodian, "verify", "--topics"),
         ("ledger", custodian, "take-ownership", "--yes"),
         ("topics", "add-partitions", custodian, "badges", "--partitions", "3", "--yes"),
     ):
         tocsin(*words, code=0)
-    _assert_alarms_are_handed_on(guarded)
+    assert export.stat().st_mode & 0o777 == 0o600
+    since, until = decisions[0]["window_start"], decisions[-1]["window_end"]
+    times = ("--since", since, "--until", until)
+    counted = tocsin("inspect", custodian, "--replay", export, *times, "--json", code=0)
+    assert '"statistics"' in counted.stdout
+    _assert_groups_are_apart(guarded)
     _assert_no_more(guarded)
+    _assert_strangers_stay_out(guarded)
 
 
-def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
-    """An analyst delivers alarms from a file of their own, which names no feed and no ledger."""
-    with Inbox() as inbox:
-        config = folder / "notify.yaml"
-        config.write_text(
-            f"kafka: {_analysts(broker)}\n"
-            f"notify: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
-        )
-        process = Command.start(folder / "notify", "notify", config, "--from-beginning")
-        try:
-            wait_until("an alarm is delivered", lambda: inbox.letters or not process.alive)
-            assert process.alive, process.text()
-        finally:
-            process.stop()
-
-
-def _assert_shown(broker: GuardedBroker, folder: Path) -> None:
-    """An analyst's board reads both topics, and asks for no group."""
-    board = Boarded(folder, _analysts(broker))
-    try:
-        board.start()
-        assert "Last decision: " in board.text()
-    finally:
-        board.stop()
-
-
-def _analysts(broker: GuardedBroker) -> str:
-    """Return how an analyst reaches the topics, as YAML on one line."""
-    login = _login(broker, "analyst-anna")
-    password = broker.password("analyst-anna")
-    return (
-        f'{{bootstrap: "{login["bootstrap_servers"]}", security: {{'
-        f"security_protocol: {login['security_protocol']}, sasl_mechanism: PLAIN, "
-        f'sasl_username: analyst-anna, sasl_password: "${{file:{password}}}"}}}}'
-    )
-
-
-def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:
+def _assert_groups_are_apart(broker: GuardedBroker) -> None:
     """Notify reads both topics in its own group and keeps its place; nobody takes the other's."""
-    with closing(_subscribed(broker, "notify", "notify")) as consumer:
-        wait_until("a decision is read", lambda: consumer.poll(timeout_ms=500))
-        consumer.commit()
-    for name, group in (
-        ("notify", "analyst-anna"),
-        ("notify", "tocsin-decide"),
-        ("analyst-anna", "notify"),
+    topics = ("tocsin.alarms", "tocsin.decisions")
+    keys = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
+    for name, group, allowed in (
+        ("notify", "notify", True),
+        ("notify", "analyst-anna", False),
+        ("notify", "tocsin-decide", False),
+        ("analyst-anna", "notify", False),
     ):
-        consumer = _subscribed(broker, name, group)
+        consumer = KafkaConsumer(*topics, **_login(broker, name), group_id=group, **keys)
         try:
-            with pytest.raises(GroupAuthorizationFailedError):
-                consumer.poll(timeout_ms=20_000)
+            if allowed:
+                wait_until("a decision is read", partial(consumer.poll, timeout_ms=500))
+                consumer.commit()
+            else:
+                with pytest.raises(GroupAuthorizationFailedError):
+                    consumer.poll(timeout_ms=20_000)
         finally:
             consumer.close(autocommit=False)
 
 
-def _subscribed(broker: GuardedBroker, name: str, group: str) -> KafkaConsumer:
-    return KafkaConsumer(
-        "tocsin.alarms",
-        "tocsin.decisions",
-        **_login(broker, name),
-        group_id=group,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-    )
-
-
-def _count(broker: GuardedBroker, topic: str) -> int:
-    """Return how many records a topic holds, by who may see everything."""
-    with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap)) as consumer:
-        place = TopicPartition(topic, 0)
-        return int(consumer.end_offsets([place])[place])
+MAY_NOT_WRITE = {
+    "analyst-anna": ("tocsin.decisions", FEED, "tocsin.counts"),
+    "custodian": ("tocsin.decisions", FEED),
+    "sensor-lobby": ("tocsin.alarms",),
+    "mqtt": ("tocsin.decisions",),
+    "notify": ("tocsin.alarms", FEED),
+    "tocsin": (FEED,),
+}
+PUBLIC = ("tocsin.alarms", "tocsin.decisions", "tocsin.counts", "tocsin.ownership")
+MAY_NOT_COUNT = {
+    "analyst-anna": (FEED, "tocsin.ownership", "tocsin.wakeup"),
+    "notify": (FEED, "tocsin.ownership", "tocsin.wakeup", "tocsin.counts"),
+    "sensor-lobby": PUBLIC,
+    "mqtt": PUBLIC,
+}
 
 
 def _assert_no_more(broker: GuardedBroker) -> None:
     """Nobody writes decisions but workers, and nobody else learns how many events there are."""
-    for name, topic in (
-        ("analyst-anna", "tocsin.decisions"),
-        ("analyst-anna", FEED),
-        ("analyst-anna", "tocsin.counts"),
-        ("custodian", "tocsin.decisions"),
-        ("custodian", FEED),
-        ("sensor-lobby", "tocsin.alarms"),
-        ("mqtt", "tocsin.decisions"),
-        ("notify", "tocsin.alarms"),
-        ("notify", FEED),
-        ("tocsin", FEED),
-    ):
-        with pytest.raises(KafkaError):
-            _send(broker, name, topic)
-    for name in ("analyst-anna", "notify"):
-        for topic in (FEED, "tocsin.ownership", "tocsin.wakeup"):
-            with pytest.raises(KafkaError):
-                _end(broker, name, topic)
-    with pytest.raises(KafkaError):
-        _end(broker, "notify", "tocsin.counts")
+    for asked, denied in ((_send, MAY_NOT_WRITE), (_end, MAY_NOT_COUNT)):
+        for name, topics in denied.items():
+            for topic in topics:
+                with pytest.raises(KafkaError):
+                    asked(broker, name, topic)
     for name in ("sensor-lobby", "mqtt"):
         # Kafka lets whoever may write to a topic ask for its offsets: the page on privacy says so.
         assert _end(broker, name, FEED) == _count(broker, FEED)
-        for topic in ("tocsin.alarms", "tocsin.decisions", "tocsin.counts", "tocsin.ownership"):
-            with pytest.raises(KafkaError):
-                _end(broker, name, topic)
         transactional = KafkaProducer(**_login(broker, name), transactional_id="sensor", acks="all")
         with pytest.raises(KafkaError):
             transactional.init_transactions()
         transactional.close(timeout=1)
-        consumer = KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)
-        consumer.assign([TopicPartition(FEED, 0)])
-        consumer.seek(TopicPartition(FEED, 0), 0)
-        with pytest.raises(TopicAuthorizationFailedError):
-            consumer.poll(timeout_ms=20_000)
-        consumer.close()
+        with closing(KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)) as consumer:
+            consumer.assign([TopicPartition(FEED, 0)])
+            consumer.seek_to_beginning()
+            with pytest.raises(TopicAuthorizationFailedError):
+                consumer.poll(timeout_ms=20_000)
+
+
+def _assert_strangers_stay_out(broker: GuardedBroker) -> None:
+    """Neither without a login nor with another password, wherever somebody logs in."""
     for name in LISTENERS:
-        strangers: tuple[dict[str, Any], ...] = (
+        for stranger in (
             {"security_protocol": "PLAINTEXT"},
             {**_login(broker, name), "sasl_plain_password": "letMeOut"},
-        )
-        for stranger in strangers:
+        ):
+            address = {"bootstrap_servers": broker.address(name)}
             with pytest.raises(KafkaError):
-                KafkaAdminClient(
-                    **{**stranger, "bootstrap_servers": broker.address(name)},
-                    bootstrap_timeout_ms=1_500,
-                )
+                KafkaAdminClient(**{**stranger, **address}, bootstrap_timeout_ms=1_500)
 
 
-def _send(broker: GuardedBroker, name: str, topic: str) -> None:
+def _send(broker: GuardedBroker, name: str, topic: str, *events: tuple[str, bytes]) -> None:
     producer = KafkaProducer(**_login(broker, name), acks="all", max_block_ms=5_000)
     try:
-        producer.send(topic, value=b"{}").get(timeout=20)
+        for person, value in events or [("somebody", b"{}")]:
+            producer.send(topic, key=person.encode(), value=value).get(timeout=20)
     finally:
         producer.close(timeout=1)
 
 
 def _end(broker: GuardedBroker, name: str, topic: str) -> int:
     """Return how many records a topic holds, by somebody who may ask."""
-    with closing(KafkaConsumer(**_login(broker, name), request_timeout_ms=8_000)) as consumer:
+    return _ask(topic, **_login(broker, name))
+
+
+def _count(broker: GuardedBroker, topic: str) -> int:
+    """Return the same by who may see everything."""
+    return _ask(topic, bootstrap_servers=broker.bootstrap)
+
+
+def _ask(topic: str, **login: Any) -> int:
+    with closing(KafkaConsumer(**login, request_timeout_ms=8_000)) as consumer:
         return sum(consumer.end_offsets([TopicPartition(topic, 0)]).values())

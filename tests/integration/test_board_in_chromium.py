@@ -1,6 +1,6 @@
 """The board in a real browser, over a real broker.
 
-What can be told without one, ``tests/unit/stream/kafka/board`` and ``test_board.py`` tell. Pictures
+What can be told without one, ``tests/unit/stream/kafka/board`` tells. Pictures
 are taken where ``BOARD_PICTURES`` names a folder for them (``make board-pictures``), to be looked
 at; those of the site are taken by ``tests/docs/pictures.py``.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stream.logs.lines import Line
 from tests.docs.pictures import PATTERN
 from tests.support.boarded import Boarded, Topics
 from tests.support.chromium import Chromium
@@ -33,6 +34,7 @@ alarms:
     groups: {room: [auditorium, canteen, lobby, archive]}
     lifecycle: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
 """
+AWAY = "Kafka does not answer"
 HOSTILE = "<img src=x onerror='window.hacked=1'>"
 WIDE, NARROW = (1280, 900), (390, 844)
 VIEW = "document.getElementById('view')"
@@ -43,7 +45,7 @@ def written(broker: Broker) -> Topics:
     topics = Topics(broker, "pictures")
     first = time.time_ns() // 1_000_000 // HOUR_MS - 16
     for hour in range(16):
-        rooms = [room for room, rings in PATTERN.items() if rings >> (15 - hour) & 1]
+        rooms = [room for room, fires in PATTERN.items() if fires >> (15 - hour) & 1]
         topics.publish(first + hour, rooms, denied=hour in {5, 6}, alarm="fire-code")
         topics.publish(first + hour, [], alarm="night-watch")
     return topics
@@ -61,9 +63,9 @@ async def pictures(browser: Chromium, folder: Path) -> None:
         await browser.picture(folder / f"{name}.png")
 
 
-def test_the_board_in_a_browser(broker: Broker, tmp_path: Path) -> None:
-    """Keyboard, phone, light and dark, news; the board is killed and comes back."""
-    topics = written(broker)
+def test_the_board_in_a_browser(own_broker: Broker, tmp_path: Path) -> None:
+    """Keyboard, phone, light and dark, news; board and Kafka are killed, and the page goes on."""
+    topics = written(own_broker)
     board = Boarded(tmp_path, topics.kafka, MORE)
     process = board.start()
 
@@ -79,10 +81,24 @@ def test_the_board_in_a_browser(broker: Broker, tmp_path: Path) -> None:
             await news(browser, topics)
             await asyncio.to_thread(process.tell, signal.SIGKILL)
             await browser.until("!document.getElementById('link').hidden")
-            await asyncio.to_thread(board.start)
+            again = await asyncio.to_thread(board.start)
             await browser.until("document.getElementById('link').hidden")
             topics.publish(900_002, ["lab"], alarm="after")
             await browser.until(f"{VIEW}.textContent.includes('after')")
+
+            await asyncio.to_thread(own_broker.kill)
+            await browser.until(f"{VIEW}.textContent.includes('{AWAY}')")
+            assert board.get("/readyz") == "not ready: kafka\n"
+            assert await browser.value(f"{VIEW}.textContent.includes('after')")
+            await asyncio.to_thread(own_broker.restart)
+            topics.publish(900_003, ["attic"], alarm="after")
+            await browser.until(f"{VIEW}.textContent.includes('attic')")
+            await browser.until(f"!{VIEW}.textContent.includes('{AWAY}')")
+            assert board.ready()
+            await asyncio.to_thread(again.tell, signal.SIGTERM)
+            assert await asyncio.to_thread(again.ended) == 0, again.text()
+            for event in (Line.UNREACHABLE, Line.BACK):
+                assert again.says(event, dependency="kafka")
             # While nobody listened there was nothing to connect to; nothing else was complained of.
             refused = "net::ERR_"
             assert [each for each in browser.complaints if refused not in each] == []
@@ -125,7 +141,7 @@ async def keyboard(browser: Chromium) -> None:
 
 
 async def news(browser: Chromium, topics: Topics) -> None:
-    """A ring is said aloud once, as words; what was open stays open, and what had focus has it."""
+    """An alarm is said aloud once, as words; what was open stays open, what had focus has it."""
     focused = await browser.value("document.activeElement.id")
     topics.publish(900_000, [HOSTILE], alarm="crowd")
     await browser.until("document.title === '(2) Tocsin board'")

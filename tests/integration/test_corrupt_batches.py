@@ -11,7 +11,6 @@ from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.kafka import Broker
@@ -22,59 +21,51 @@ _MARKER = "spoilt-on-the-disk"
 _GOOD = 40
 
 
-@pytest.fixture
-def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
-    """A scenario whose worker was killed once it had decided."""
-    with Scenario(broker, tmp_path, decide_timeout="10s") as made:
-        worker = made.start_worker()
-        wait_until("a window is decided", lambda: made.done("decision"))
-        worker.kill()
-        yield made
-
-
-def test_a_corrupt_batch_stops_its_partition_alone(scenario: Scenario) -> None:
+def test_a_corrupt_batch_stops_its_partition_alone(broker: Broker, tmp_path: Path) -> None:
     """What lies before it is counted, the other partition is read on, windows are denied by name.
 
     In the log of partition 0 a byte is overwritten while no worker runs. Its good batches complete
     the windows before it; behind it nothing of that partition can be said.
     """
-    spoilt = _person(0, "spoilt")
-    good_ms = 0
-    while time_ms() >= good_ms + WINDOW_MS:  # until a window holds all of them
-        sleep_until(good_ms := next_window_ms())
-        _send(scenario, [_person(0, f"good-{number}") for number in range(_GOOD)])
-        _send(scenario, [_person(1, f"other-{number}") for number in range(_GOOD)])
-    # A record past the cut completes the window in partition 0.
-    sleep_until(good_ms + 2 * WINDOW_MS)
-    _send(scenario, [_person(0, "later")])
-    _send(scenario, [spoilt], event=_MARKER)
-    _overwrite(scenario, partition=0)
-    _send(scenario, [_person(0, "behind"), _person(1, "beside")])
-    beside_ms = time_ms() // WINDOW_MS * WINDOW_MS
-    worker = scenario.start_worker()
-    wait_until("a window is denied", lambda: scenario.reasons() - {None})
-    wait_until("the other partition is read on", lambda: (beside_ms, 1) in _counted(scenario))
-    assert worker.alive, worker.text()
+    with Scenario(broker, tmp_path, decide_timeout="10s") as scenario:
+        worker = scenario.start_worker()
+        wait_until("a window is decided", lambda: scenario.done("decision"))
+        worker.kill()
+        good_ms = 0
+        while time_ms() >= good_ms + WINDOW_MS:  # until a window holds all of them
+            sleep_until(good_ms := next_window_ms())
+            for partition in range(2):
+                _send(scenario, *(_person(partition, f"good-{at}") for at in range(_GOOD)))
+        # A record past the cut completes the window in partition 0.
+        sleep_until(good_ms + 2 * WINDOW_MS)
+        _send(scenario, _person(0, "later"))
+        _send(scenario, _person(0, "spoilt"), event=_MARKER)
+        _overwrite(scenario, partition=0)
+        _send(scenario, _person(0, "behind"), _person(1, "beside"))
+        beside_ms = time_ms() // WINDOW_MS * WINDOW_MS
+        worker = scenario.start_worker()
+        wait_until("a window is denied", lambda: scenario.reasons() - {None})
+        wait_until("the other partition is read on", lambda: (beside_ms, 1) in _counted(scenario))
+        wait_until("the log names it", lambda: "is blocked" in worker.text())
+        assert worker.alive, worker.text()
     assert scenario.reasons() <= {None, "partition_corrupt"}
-    assert (beside_ms, 0) not in _counted(scenario)
-    assert _counted(scenario)[good_ms, 0] == _counted(scenario)[good_ms, 1] == _GOOD
+    counted = _counted(scenario)
+    assert (beside_ms, 0) not in counted
+    assert counted[good_ms, 0] == counted[good_ms, 1] == _GOOD
     assert good_ms in scenario.ended("decided")
-    wait_until("the log names it", lambda: "is blocked" in worker.text())
-    (said, *_) = (line for line in worker.text().splitlines() if "is blocked" in line)
+    lines = worker.text().splitlines()
+    said = next(line for line in lines if "is blocked" in line)
     assert all(word in said for word in (scenario.topic, "corrupt", "partition=0")), said
-    assert not any(_MARKER in line or "spoilt-" in line for line in worker.text().splitlines())
+    assert not any(_MARKER in line or "spoilt-" in line for line in lines)
 
 
 def _person(partition: int, name: str) -> str:
     """Return a person of that partition whose name begins so."""
-    return next(
-        person
-        for person in (f"{name}-{number}" for number in range(100))
-        if home(person, 2) == partition
-    )
+    people = (f"{name}-{number}" for number in range(100))
+    return next(person for person in people if home(person, 2) == partition)
 
 
-def _send(scenario: Scenario, people: list[str], event: str = "") -> None:
+def _send(scenario: Scenario, *people: str, event: str = "") -> None:
     scenario.produce(event_of(one, "lab", event) for one in people)
 
 

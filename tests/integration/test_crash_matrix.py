@@ -20,7 +20,7 @@ from operators.registry import create, price
 from stream.build import open_ledger
 from stream.decisions.records import decode_alarm, decode_count
 from stream.decisions.release import alarm_records, count_records, released_alarms
-from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.hostile import flowing
 from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises, decisions_of
 from tests.support.matrixreport import write_section
 from tests.support.scenario import Scenario
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 MINUTE_MS = 60_000
-IN_RUNS = "2\n    mechanism: {svt: {max_alarms: 3}}"
 BUSY = """\
   busy:
     sql: |
@@ -57,10 +56,6 @@ def budget(epsilon: str, more: str = "", caps: str = "") -> str:
   period: 1m{more}
   contribution: {{max_groups_per_window: 1, max_events_per_group: 1{caps}}}
 """
-
-
-def check_nothing_more(matrix: Matrix, decisions: list[StoredDecision]) -> None:
-    """Every promise is all there is to check."""
 
 
 def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
@@ -84,17 +79,9 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
 def check_two_kinds(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     """Comparisons beside the runs are decided or refused once, and the Gaussian promise is kept."""
     check_runs(matrix, decisions)
-    busy = decisions_of(matrix.ledger, "busy")
-    starts_ms = [one.key.start_ms for one in busy]
-    assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, WINDOW_MS))
-    assert {one.reason for one in busy} <= {None, "budget"}
-    assert {one.epsilon_units for one in busy if one.reason} <= {0}
-    assert any(one.outcome is Outcome.DECIDED for one in busy)
-    published = matrix.scenario.decided("busy")
-    for one in busy:
-        if one.key.end_ms <= matrix.caught_up_ms:
-            copies = published[one.key.start_ms]
-            assert {copy["sequence"] for copy in copies} == {one.sequence}
+    assert check_promises(matrix, "busy")["decided"] > 0
+    paid = {one.epsilon_units for one in decisions_of(matrix.ledger, "busy") if one.reason}
+    assert paid <= {0}
     scope = matrix.ledger.reports.status().scopes["user"]
     promise = Gaussian.read(scope.promise)
     assert scope.epsilon_max_units == promise.wall_units
@@ -129,9 +116,9 @@ def check_levels(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     (query,) = scenario.alarms().by_name.values()
     stored = {one.alarm_id: one for each in decisions for one in alarm_records(query, each)}
     sent = [decode_alarm(record.value) for record in scenario.read(f"{scenario.name}.alarms")]
-    assert sent
     assert {one.severity for one in sent} <= {"warning", "critical"}
     assert all(stored[one.alarm_id] == one for one in sent)
+    assert sent
 
 
 def check_panes(matrix: Matrix, decisions: list[StoredDecision]) -> None:
@@ -139,28 +126,25 @@ def check_panes(matrix: Matrix, decisions: list[StoredDecision]) -> None:
 
     Its noisy counts leave as they were stored, once for each room, whatever is sent again.
     """
-    assert {one.outcome for one in decisions} == {Outcome.DECIDED}
-    assert {one.epsilon_units for one in decisions} == {0}
+    ends = {(one.outcome, one.epsilon_units) for one in decisions}
+    assert ends == {(Outcome.DECIDED, 0)}
     starts_ms = [one.key.start_ms for one in decisions]
     assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, 1_000))
-    assert matrix.panes
     assert {len(drawn) for drawn in matrix.panes.values()} == {1}
-    (panes,) = matrix.scenario.alarms().panes.values()
+    scenario = matrix.scenario
+    (panes,) = scenario.alarms().panes.values()
     status = matrix.ledger.reports.status()
     assert status.queries[panes.id].decided >= len(decisions) + 2
     assert status.queries[panes.id].denied == {}
     (scope,) = status.scopes.values()
     assert scope.spent_units == panes.aim.pane_units
-    scenario = matrix.scenario
     scenario.topics_must_agree()
-    sent = [record.value for record in scenario.read(f"{scenario.name}.counts")]
+    sent = {record.value for record in scenario.read(f"{scenario.name}.counts")}
     left = {one.count_id: one for one in map(decode_count, sent)}
-    assert len(set(sent)) == len(left)
+    assert len(sent) == len(left)
     released = [one for one in decisions if one.published]
     assert {one.count_id for each in released for one in count_records(each)} <= left.keys()
-    assert {one.standard_deviation for one in left.values()} == {
-        next(iter(left.values())).standard_deviation
-    }
+    assert len({one.standard_deviation for one in left.values()}) == 1
 
 
 @dataclass(frozen=True)
@@ -176,7 +160,7 @@ class World:
         settings: of the scenario.
     """
 
-    check: Callable[[Matrix, list[StoredDecision]], None]
+    check: Callable[[Matrix, list[StoredDecision]], None] | None
     words: Sequence[str]
     settings: dict[str, Any]
     at_random: int = 0
@@ -189,27 +173,16 @@ CHOSEN = ("reserve", "draw", "commit")
 WORLDS = {
     # Every window is charged by itself. A minute's budget carries about fifteen of its twenty
     # windows: refusals are part of the matrix.
-    "alone": World(
-        check_nothing_more, EVERY, {"budget": budget("14")}, 2, "Every window charged by itself"
-    ),
-    # Windows share a run of three alarms in every minute; two comparisons. Whoever comes moves them
-    # apart: the run is priced for any direction.
+    "alone": World(None, EVERY, {"budget": budget("14")}, 2, "Every window charged by itself"),
+    # Windows share runs of four alarms, each of which holds its room for three windows; two
+    # comparisons. Whoever comes moves them apart: the run is priced for any direction.
     "runs": World(
-        check_runs,
-        EVERY,
-        {
-            "budget": budget("24"),
-            "having": "COUNT(DISTINCT person) BETWEEN 6 AND 20",
-            "tolerance": IN_RUNS,
-        },
-    ),
-    # Runs of six alarms a minute, each of which holds its room for three windows.
-    "holds": World(
         check_holds,
         EVERY,
         {
             "budget": budget("40"),
-            "tolerance": "2\n    mechanism: {svt: {max_alarms: 6}}\n    hold: 9s",
+            "having": "COUNT(DISTINCT person) BETWEEN 6 AND 20",
+            "tolerance": "2\n    mechanism: {svt: {max_alarms: 4}}\n    hold: 9s",
         },
     ),
     # Windows that slide over three panes, which they share: unit event.
@@ -230,7 +203,7 @@ WORLDS = {
         CHOSEN,
         {
             "budget": budget("40", '\n  privacy: gdp\n  delta: "1e-6"'),
-            "tolerance": IN_RUNS,
+            "tolerance": "2\n    mechanism: {svt: {max_alarms: 3}}",
             "more": BUSY,
             "partitions": 3,
         },
@@ -287,10 +260,11 @@ def test_every_promise_holds_whatever_is_killed(
                 matrix.kill_at_random(at_random, random.Random(3))
             decisions = matrix.finish()
         if world.check is not check_panes:
-            report = check_promises(matrix, decisions)
+            report = check_promises(matrix, scenario.query)
             assert report["decided"] > 0
             print(report)
-        world.check(matrix, decisions)
+        if world.check is not None:
+            world.check(matrix, decisions)
     if full:
         report["killed at random"] = at_random
         report |= {f"killed {step}": count for step, count in sorted(died.items())}

@@ -1,7 +1,7 @@
 """Every form of a condition, from YAML to ledger and records: replayed, and on a live log.
 
-``tests.support.forms`` has a row per form, which says where it rings as well. Each is decided here
-with a ledger in SQLite and in PostgreSQL, replayed and on Kafka. A Gaussian budget
+``tests.support.forms`` has a row per form, which says where it fires as well. Each is decided here
+from files, with a ledger in SQLite and in PostgreSQL, and on Kafka. A Gaussian budget
 (`budget.privacy`) is no form of a condition: ``tests.unit.stream.replay.test_gaussian_alarms`` has
 it on both databases, and ``test_crash_matrix`` on Kafka.
 """
@@ -23,8 +23,9 @@ from stream.config.alarms.mechanism_keys import MechanismModel
 from stream.config.keys import AlarmModel
 from stream.config.loading import load
 from stream.decisions.mechanisms import price_of
+from stream.decisions.records import encode
 from tests.support.commands import json_lines, tocsin
-from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
+from tests.support.forecasts import WINDOW_MS, ForecastScenario, fired_at
 from tests.support.forms import (
     BADGES,
     EXPECTED_N,
@@ -37,7 +38,8 @@ from tests.support.forms import (
 )
 from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
-from tests.support.published import schema
+from tests.support.published import alarm_of, schema
+from tests.support.recording import replayed
 from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
 
@@ -65,7 +67,9 @@ feeds:
     topic: building.forecast
     time: ts
     unit: room
+    id: event
     fields:
+      event: string
       room: {{domain: [{rooms}]}}
       ts: timestamp
 {badges}budget:
@@ -77,6 +81,9 @@ alarms:
 """
 
 
+ALARM = jsonschema.Draft202012Validator(schema("alarm"))
+
+
 def written(folder: Path, ledger: str) -> Path:
     """Write a configuration with an alarm of every form."""
     head = _CONFIG.format(ledger=ledger, rooms=", ".join(ROOMS), badges=BADGES)
@@ -86,32 +93,40 @@ def written(folder: Path, ledger: str) -> Path:
     return path
 
 
-def an_hour(folder: Path) -> list[str]:
-    """Write who is there in the first hour, and who was expected; return the options."""
-    found = []
-    for feed, numbers, value in (
-        ("badges", PEOPLE, N),
-        ("forecast", USUAL, dict.fromkeys(ROOMS, EXPECTED_N)),
+def an_hour(folder: Path) -> dict[str, list[Path]]:
+    """Write who is there in the first hour, and who was expected, who is written twice."""
+    found = {}
+    for feed, numbers, value, copies in (
+        ("badges", PEOPLE, N, 1),
+        ("forecast", USUAL, dict.fromkeys(ROOMS, EXPECTED_N), 2),
     ):
         lines = [
-            {"person": f"{room}{at}", "room": room, "n": value[room], "ts": at}
+            {"person": f"{room}{at}", "event": f"{room}{at}", "room": room, "n": value[room]}
             for room, number in numbers.items()
             for at in range(number)
         ]
         file = folder / f"{feed}.jsonl"
-        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        found += ["--replay", f"{feed}={file}"]
+        file.write_text("".join(f"{json.dumps({**line, 'ts': 0})}\n" for line in lines * copies))
+        found[feed] = [file]
     return found
+
+
+def printed(folder: Path, ledger: str) -> tuple[Alarms, list[dict[str, Any]]]:
+    """Replay the hour by the command; return the configuration, and all that it prints."""
+    path = written(folder, ledger)
+    given = [f"{feed}={file}" for feed, (file,) in an_hour(folder).items()]
+    lines = tocsin("run", path, "--replay", given[0], "--replay", given[1], "--json")
+    return load(path, environ={}), json_lines(lines)
 
 
 def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[str]]:
     """Return what was published and not expected, or the other way round, by form; no errors."""
     published: dict[str, list[Mapping[str, Any]]] = {name: [] for name in FORMS}
     for record in records:
-        jsonschema.validate(record, schema("alarm"))
+        ALARM.validate(record)
         published.setdefault(record["alarm"], []).append(record)
     found = {
-        name: (rang_at(published[name], start_ms) - form.open) ^ form.rings
+        name: (fired_at(published[name], start_ms) - form.open) ^ form.fires
         for name, form in FORMS.items()
     }
     return {name: rooms for name, rooms in found.items() if rooms}
@@ -144,7 +159,7 @@ _OF_WINDOWS = {
     *("active", "hold", "share", "baseline", "false_alarms", "max_delay", "episodes"),
     *("lifecycle", "timing"),
 }
-"""Keys of every alarm: when it is asked, what it may spend, and what becomes of its rings."""
+"""Keys of every alarm: when it is asked, what it may spend, and what becomes of its alarms."""
 _OF_RUNS_AND_PANES = {
     *("max_alarms", "repeat", "repeat_in", "max_fnr_given_no_alarm"),
     "release",
@@ -155,7 +170,8 @@ _RUNS_AND_PANES = {"svt", "panes"}
 
 def test_every_form_is_in_the_table(tmp_path: Path) -> None:
     """A key, a mechanism or a statistic that is new fails here until it has a row."""
-    queries = load(written(tmp_path, "sqlite:///ledger.db"), environ={}).by_name
+    path = written(tmp_path, "sqlite:///ledger.db")
+    queries = load(path, environ={}).by_name
     assert set(queries) == set(FORMS)
     keys = {"sql", *(key.split(":")[0] for form in FORMS.values() for key in form.keys.split("; "))}
     own = set(MechanismModel.model_fields) - {"name"} - _OF_RUNS_AND_PANES
@@ -165,43 +181,71 @@ def test_every_form_is_in_the_table(tmp_path: Path) -> None:
     assert kinds == set(Weight)
     mechanisms = {query.mechanism for query in queries.values()}
     assert mechanisms == set(OFFERED) - _RUNS_AND_PANES
-    assert set(wrong((), 0)) == set(FORMS), "every form rings somewhere: silence would be told"
+    assert set(wrong((), 0)) == set(FORMS), "every form fires somewhere: silence would be told"
+    turned = [name for name, form in FORMS.items() if "bounded_error: fpr" in form.keys]
+    assert tocsin("check", path).stderr.count("holds up to the threshold") == len(turned)
 
 
-def test_what_rings_elsewhere_is_told(tmp_path: Path) -> None:
-    """Broken twins of two forms: decided the wrong way round, not sent, or ringing in any room."""
-    path = written(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
-    lines = json_lines(tocsin("run", path, *an_hour(tmp_path), "--json"))
-    records = [line for line in lines if "group" in line and rang_at([line], 0)]
+def test_what_fires_elsewhere_is_told() -> None:
+    """Broken twins of two forms: decided the wrong way round, not sent, or firing in any room."""
+
+    def found(fired: set[tuple[str, str]]) -> set[str]:
+        alarms = [alarm_of(0, {"room": room}, alarm=name) for name, room in fired]
+        return set(wrong([json.loads(encode(alarm)) for alarm in alarms], 0))
+
+    right = {(name, room) for name, form in FORMS.items() for room in form.fires}
+    assert found(right) == set()
     for form in ("plain", "average"):
-        others = [each for each in records if each["alarm"] != form]
-        own = [each for each in records if each["alarm"] == form]
-        rang = rang_at(own, 0)
-        for rooms in (set(ROOMS) - rang, set[str](), set(ROOMS)):
-            stamp = {"window_start": "1970-01-01T00:00:00.000Z"}
-            broken = [{**own[0], **stamp, "group": {"room": room}} for room in sorted(rooms)]
-            assert set(wrong(others + broken, 0)) == {form}, (form, rooms)
+        own = {each for each in right if each[0] == form}
+        everywhere = {(form, room) for room in ROOMS}
+        for broken in (everywhere - own, set(), everywhere):
+            assert found(right - own | broken) == {form}, broken
 
 
 @pytest.mark.parametrize(
     "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)]
 )
-def test_every_form_rings_where_it_should_in_a_replay(
+def test_every_form_fires_where_it_should_in_a_replay(
     tmp_path: Path, database: str, request: pytest.FixtureRequest
 ) -> None:
     """Files in, a ledger that holds, and records as on the topic: the same on both databases."""
     ledger = f"sqlite:///{tmp_path}/ledger.db"
     if database == "postgresql":
         ledger = request.getfixturevalue("postgres").new_database()
-    path = written(tmp_path, ledger)
-    lines = json_lines(tocsin("run", path, *an_hour(tmp_path), "--json"))
+    alarms, lines = printed(tmp_path, ledger)
     decisions = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decisions} == {"decided"}
-    alarms = load(path, environ={})
     for line in decisions:
         assert line["epsilon_units"] == price(alarms, line["alarm"]) > 0
     assert wrong((line for line in lines if "group" in line), 0) == {}
     assert settled(alarms) == dict.fromkeys(FORMS, 2)
+
+
+def test_an_event_of_the_protected_feed_changes_no_reference(tmp_path: Path) -> None:
+    """One more, of somebody else, changes counts of its own feed in its window, and no others."""
+    found = []
+    for name, more in (("one", ""), ("other", '{"person": "x", "room": "lab", "n": 9, "ts": 7}\n')):
+        folder = tmp_path / name
+        folder.mkdir()
+        alarms = load(written(folder, f"sqlite:///{folder}/ledger.db"), environ={})
+        files = an_hour(folder)
+        (own,) = files["badges"]
+        own.write_text(own.read_text() + more)
+        _, stored = replayed(alarms, files)
+        found.append(
+            {(one["alarm"], one["start_ms"], one["partition"], one["digest"]) for one in stored}
+        )
+    before, after = found
+    assert {place[1:3] for place in before ^ after} == {(0, 0)}
+    assert {partition for *_, partition, _ in before} == {0, REFERENCE_PARTITIONS}
+
+
+def test_a_replay_asks_for_both_files(tmp_path: Path) -> None:
+    """That of the reference, too, each by the name of its feed."""
+    command = ("run", written(tmp_path, "sqlite:///ledger.db"), "--replay")
+    (own,) = an_hour(tmp_path)["badges"]
+    assert "write FEED=PATH with one of: badges, forecast" in tocsin(*command, own).stderr
+    assert "no file is given for feed 'forecast'" in tocsin(*command, f"badges={own}").stderr
 
 
 class FormsScenario(ForecastScenario):
@@ -215,23 +259,22 @@ class FormsScenario(ForecastScenario):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(("database", "workers"), [("sqlite", 1), ("postgresql", 2)])
-def test_every_form_rings_where_it_should_on_a_live_log(
-    broker: Broker, postgres: Postgres, tmp_path: Path, database: str, workers: int
+def test_every_form_fires_where_it_should_on_a_live_log(
+    broker: Broker, postgres: Postgres, tmp_path: Path
 ) -> None:
-    """Two partitions each: what the topic says of a window, and the ledger holds."""
+    """Two partitions each, two workers: what the topic says of a window, and the ledger holds."""
     scenario = FormsScenario(
         broker,
         tmp_path,
-        ledger=postgres.new_database() if database == "postgresql" else "",
+        ledger=postgres.new_database(),
         having="ABS(COUNT(*) - REFERENCE) >= 5",
         field_lines=BADGES,
         epsilon_max="100000",
     )
     every = {*FORMS, scenario.query}
     with scenario:
-        for _ in range(workers):
-            scenario.start_worker()
+        scenario.start_worker()
+        scenario.start_worker()
         wait_until("a worker runs", scenario.cursor_ms)
         start_ms = scenario.people(scenario.cursor_ms())
         scenario.mark(start_ms)
@@ -247,6 +290,6 @@ def test_every_form_rings_where_it_should_on_a_live_log(
     assert counted[start_ms] == tuple(PEOPLE[room] for room in ROOMS)
     published = scenario.published()
     of_its_own = [each for each in published if each["alarm"] == scenario.query]
-    assert rang_at(of_its_own, start_ms) == {"library", "roof"}
+    assert fired_at(of_its_own, start_ms) == {"library", "roof"}
     assert wrong((each for each in published if each["alarm"] in FORMS), start_ms) == {}
     assert min(settled(scenario.alarms()).values()) >= 1

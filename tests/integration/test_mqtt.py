@@ -1,124 +1,158 @@
-"""``tocsin mqtt`` with a real Mosquitto and a real broker: nothing acknowledged is lost."""
+"""``tocsin mqtt`` with a real Mosquitto and a real broker, both of which go away, and attacked.
+
+Nothing that was acknowledged is lost: not by kills, a full disk, huge messages or a taken session.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import signal
-from contextlib import closing
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
-from deploy.kafka.runtime import HOST
+from deploy.kafka.runtime import HOST, free_port
 from stream.logs.lines import Line
-from tests.support.buffers import buffered
+from tests.support.buffers import buffered, has_session
 from tests.support.kafka import Broker, broker_topic
 from tests.support.processes import Command
+from tests.support.procs import ran
+from tests.support.scraped import scraped
 from tests.support.targets import Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
 pytestmark = pytest.mark.integration
 
+PARTITIONS = 2
+CLIENT = "tocsin-mqtt"
 CONFIG = """\
 kafka: {{bootstrap: "{bootstrap}"}}
 log: {{format: json}}
 mqtt:
-  broker: "{host}:{mosquitto}"
+  broker: "{mosquitto}"
   topic: {topic}
   unit: sensor
+  buffer: {buffer}
+  client: {client}
+  metrics: {metrics}
   topics:
     zigbee2mqtt/+room/motion:
       {{sensor: "{{topic.room}}", event: "{{id}}", number: "{{payload.number}}", ts: "{{now}}"}}
 """
 
 
-class Sensors:
-    """Sensors that publish at QoS 1, and know what was acknowledged to them."""
+class Source:
+    """The command on one file, between a Mosquitto and a topic; a context manager.
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    Args:
+        broker: of the topic.
+        folder: for files of the command and of Mosquitto.
+        buffer: where the command keeps what waits; in the folder where ``None``.
+    """
+
+    def __init__(self, broker: Broker, folder: Path, buffer: Path | None = None) -> None:
+        self.mosquitto = Mosquitto(folder / "mosquitto", keeps=True)
+        self.buffer = buffer or folder / "buffer"
+        self.ids: dict[int, set[str]] = defaultdict(set)
+        """Ids of every number that is in the log."""
+        self.copies = 0
+        self._folder = folder
+        self._page = free_port()
+        self._running: list[Command] = []
+        topic = broker_topic(broker, name="motion", partitions=PARTITIONS)
+        self._consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap)
+        self._consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
+        self._consumer.seek_to_beginning()
+        (folder / "sensors.yaml").write_text(
+            CONFIG.format(
+                bootstrap=broker.bootstrap,
+                mosquitto=f"{HOST}:{self.mosquitto.port}",
+                topic=topic,
+                buffer=self.buffer,
+                client=CLIENT,
+                metrics=f"{HOST}:{self._page}",
+            )
+        )
+
+    def __enter__(self) -> Self:
+        """Start Mosquitto."""
+        self.mosquitto.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all, whatever they do."""
+        for process in self._running:
+            process.stop()
+        self.mosquitto.kill()
+        self._consumer.close()
+
+    def start(self) -> Command:
+        """Start the command, once more where it has ended."""
+        errors = self._folder / f"mqtt-{len(self._running)}"
+        self._running.append(Command.start(errors, "mqtt", self._folder / "sensors.yaml"))
+        return self._running[-1]
+
+    def end(self, number: signal.Signals) -> None:
+        """End the last one, as a crash does or as it is told to."""
+        self._running[-1].tell(number)
+        assert self._running[-1].ended() == (0 if number == signal.SIGTERM else -number)
+
+    def says(self, line: Line) -> bool:
+        """Tell whether the last one says something."""
+        return self._running[-1].says(line)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return the series of its page."""
+        return scraped(self._page)
+
+    def waiting(self) -> int:
+        """Return how many records wait in the buffer."""
+        return buffered(self.buffer)
 
     def publish(self, numbers: Iterable[int]) -> None:
-        """Publish a message for each number, and wait until Mosquitto has all of them."""
+        """Publish a message for each number at QoS 1, until Mosquitto has all of them."""
+        self.send(*((f"room-{number % 3}", json.dumps({"number": number})) for number in numbers))
+
+    def send(self, *messages: tuple[str, str | bytes]) -> None:
+        """Publish messages of rooms at QoS 1, until Mosquitto has all of them."""
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-        client.connect(HOST, self._port)
+        client.connect(HOST, self.mosquitto.port)
         client.loop_start()
-        sent = [
-            client.publish(
-                f"zigbee2mqtt/room-{number % 3}/motion", json.dumps({"number": number}), qos=1
-            )
-            for number in numbers
-        ]
+        sent = [client.publish(f"zigbee2mqtt/{room}/motion", one, qos=1) for room, one in messages]
         for each in sent:
             each.wait_for_publish(PATIENCE_S)
             assert each.is_published()
         client.disconnect()
         client.loop_stop()
 
-
-class Feed:
-    """The feed's topic, read as far as it goes."""
-
-    def __init__(self, broker: Broker, topic: str, partitions: int) -> None:
-        self._consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap)
-        self._consumer.assign([TopicPartition(topic, number) for number in range(partitions)])
-        self._consumer.seek_to_beginning()
-        self.ids: dict[int, set[str]] = {}
-        self.copies = 0
-        self._places: dict[bytes, set[int]] = {}
-
-    def numbers(self) -> set[int]:
-        """Return the numbers that are in the log now."""
+    def logged(self) -> set[int]:
+        """Return the numbers that are in the log now, each in the partition of its room."""
         for place, records in self._consumer.poll(200).items():
             for record in records:
                 event = json.loads(record.value)
                 assert record.key == event["sensor"].encode()
                 assert event["sensor"] == f"room-{event['number'] % 3}"
                 self.copies += event["number"] in self.ids
-                self.ids.setdefault(event["number"], set()).add(event["event"])
-                self._places.setdefault(record.key, set()).add(place.partition)
+                self.ids[event["number"]].add(f"{event['event']} in {place.partition}")
         return set(self.ids)
 
-    def close(self) -> None:
-        """Part from the broker."""
-        assert all(len(places) == 1 for places in self._places.values())
-        self._consumer.close()
+    def arrives(self, number: int) -> None:
+        """Publish a number until it is in the log."""
 
+        def seen() -> bool:
+            self.publish([number])
+            return number in self.logged()
 
-class Sources:
-    """One process after the other, on one file."""
-
-    def __init__(self, folder: Path, config: str) -> None:
-        self._folder = folder
-        self._config = folder / "sensors.yaml"
-        self._config.write_text(config)
-        self.running: list[Command] = []
-
-    def start(self) -> Command:
-        """Start one."""
-        errors = self._folder / f"mqtt-{len(self.running)}"
-        self.running.append(Command.start(errors, "mqtt", self._config))
-        return self.running[-1]
-
-    def kill(self) -> None:
-        """End the last one as a crash does."""
-        self.running[-1].tell(signal.SIGKILL)
-        assert self.running[-1].ended() == -signal.SIGKILL
-
-    def waiting(self) -> int:
-        """Return how many records wait in the buffer."""
-        return buffered(self._folder / "sensors.buffer")
-
-    def close(self) -> None:
-        """End all, whatever they do."""
-        for process in self.running:
-            process.stop()
+        wait_until(f"{number} is in the log", seen)
 
 
 @pytest.fixture
@@ -128,49 +162,113 @@ def own_broker() -> Iterator[Broker]:
         yield running
 
 
-def test_every_event_is_in_the_log_though_all_are_killed(
+def test_every_reading_arrives_though_the_disk_is_full_and_all_go_away(
     own_broker: Broker, tmp_path: Path
 ) -> None:
-    """Kill -9 of the MQTT source, Kafka paused, Mosquitto restarted, all while sensors publish."""
-    topic = broker_topic(own_broker, name="motion", partitions=2)
-    mosquitto = Mosquitto(tmp_path / "mosquitto", keeps=True)
-    config = CONFIG.format(
-        bootstrap=own_broker.bootstrap, host=HOST, mosquitto=mosquitto.port, topic=topic
-    )
-    sources, sensors = Sources(tmp_path, config), Sensors(mosquitto.port)
-    mosquitto.start()
-    try:
-        with closing(sources), closing(Feed(own_broker, topic, 2)) as feed:
-            started = sources.start()
-            wait_until("it is ready", lambda: started.says(Line.READING_MQTT))
-            sensors.publish(range(300))  # without a session they would be lost
-            sources.kill()  # somewhere among them
-            sensors.publish(range(300, 400))  # while nobody is there
-            sources.start()
-            wait_until("all are in the log", lambda: feed.numbers() >= set(range(400)))
+    """Kafka is away, the disk fills, it starts three times: no reading is lost or there twice.
 
-            own_broker.pause()
-            sensors.publish(range(400, 500))
-            wait_until("they wait on the disk", lambda: sources.waiting() > 0)
-            sources.kill()
-            mosquitto.stop()
-            mosquitto.start()
-            sensors.publish(range(500, 600))
-            before = sources.waiting()
-            assert before > 0
-            sources.start()
-            wait_until("more wait on the disk", lambda: sources.waiting() > before)
-            assert not sources.running[-1].says(Line.READING_MQTT)  # Kafka has not answered
-            own_broker.resume()
-            wait_until("all are in the log", lambda: feed.numbers() >= set(range(600)))
-            wait_until("nothing waits any more", lambda: sources.waiting() == 0)
-
-            assert all(len(feed.ids[number]) == 1 for number in range(600))
-            last = sources.running[-1]
-            assert last.says(Line.READING_MQTT)
-            last.tell(signal.SIGTERM)
-            assert last.ended() == 0, last.text()
-            assert last.beside_its_log() == []
-    finally:
+    Then it is killed with signal 9, Kafka is paused and Mosquitto restarted, while sensors publish:
+    copies have the id of the first.
+    """
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ran("mount", "-t", "tmpfs", "-o", "size=64k", "none", disk)
+    with ExitStack() as stack:
+        stack.callback(ran, "umount", "-l", disk)
+        stack.callback(own_broker.resume)
+        source = stack.enter_context(Source(own_broker, tmp_path, disk / "buffer"))
+        own_broker.pause()  # before a record is on its way
+        source.start()
+        wait_until("it has a session", lambda: has_session(source.buffer))
+        source.publish(range(2_000))
+        wait_until("the disk is full", lambda: source.says(Line.FULL))
+        for _ in range(2):
+            source.end(signal.SIGTERM)
+            source.start()
+            wait_until("the disk is full", lambda: source.says(Line.FULL))
+            assert not source.says(Line.READING_MQTT)  # Kafka has not answered
         own_broker.resume()
-        mosquitto.kill()
+        wait_until("all are in the log", lambda: source.logged() >= set(range(2_000)))
+        wait_until("nothing waits any more", lambda: source.waiting() == 0)
+        assert source.says(Line.READING_MQTT)
+        assert source.copies == 0
+
+        source.publish(range(2_000, 2_300))
+        source.end(signal.SIGKILL)  # somewhere among them
+        source.publish(range(2_300, 2_400))  # while nobody is there
+        source.start()
+        wait_until("all are in the log", lambda: source.logged() >= set(range(2_400)))
+        own_broker.pause()
+        source.publish(range(2_400, 2_500))
+        wait_until("they wait on the disk", lambda: source.waiting() > 0)
+        source.end(signal.SIGKILL)
+        source.mosquitto.stop()
+        source.mosquitto.start()
+        source.publish(range(2_500, 2_600))
+        last = source.start()
+        own_broker.resume()
+        wait_until("all are in the log", lambda: source.logged() >= set(range(2_600)))
+        wait_until("nothing waits any more", lambda: source.waiting() == 0)
+        assert source.logged() == set(range(2_600))
+        assert all(len(ids) == 1 for ids in source.ids.values())
+        source.end(signal.SIGTERM)
+        assert last.beside_its_log() == []
+
+
+def most_mib(process: Command) -> float:
+    """Return how much memory a process has had at most."""
+    status = Path(f"/proc/{process.pid}/status").read_text("ascii")
+    (found,) = re.findall(r"^VmHWM:\s*(\d+) kB$", status, flags=re.MULTILINE)
+    return int(found) / 1024
+
+
+def test_a_message_of_100_mb_costs_nothing(broker: Broker, tmp_path: Path) -> None:
+    """It is dropped, also after a restart; one that is smaller, yet too large, is named."""
+    large = 'tocsin_mqtt_dropped_total{filter="zigbee2mqtt/+room/motion",kind="too_large"}'
+    with Source(broker, tmp_path) as source:
+        running = source.start()
+        source.arrives(0)
+        assert source.metrics()[large] == 0
+        before = most_mib(running)
+        source.send(("room-0", bytes(100_000_000)))
+        source.arrives(1)
+        assert most_mib(running) < before + 60
+        source.send(("room-0", bytes(550_000)))
+        wait_until("it is named", lambda: source.says(Line.TOO_LARGE))
+        assert source.metrics()[large] == 1
+        source.end(signal.SIGKILL)
+        source.send(("room-0", bytes(80_000_000)))
+        again = source.start()
+        source.arrives(2)
+        assert most_mib(again) < before + 60
+        assert not source.says(Line.TOO_LARGE)  # it was acknowledged
+
+
+def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Path) -> None:
+    """While it runs and while it does not, where a client's name is known and not bound."""
+
+    def steal(port: int) -> None:
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, CLIENT, protocol=mqtt.MQTTv5)
+        client.connect(HOST, port, clean_start=True)
+        client.loop_start()
+        wait_until("the thief is in", client.is_connected)
+        client.disconnect()
+        client.loop_stop()
+
+    with Source(broker, tmp_path) as source:
+        source.start()
+        source.arrives(0)
+        assert not source.says(Line.SESSION_LOST)
+        steal(source.mosquitto.port)
+        wait_until("it is lost", lambda: source.says(Line.SESSION_LOST))
+        shown = source.metrics()
+        assert shown["tocsin_mqtt_session_lost_timestamp_seconds"] > 0
+        assert shown['tocsin_mqtt_unreachable_seconds{dependency="kafka"}'] == 0
+        source.end(signal.SIGKILL)
+        source.start()
+        source.arrives(1)
+        assert not source.says(Line.SESSION_LOST)
+        source.end(signal.SIGKILL)
+        steal(source.mosquitto.port)
+        source.start()
+        wait_until("it is lost", lambda: source.says(Line.SESSION_LOST))

@@ -15,7 +15,7 @@ from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.integration
 
@@ -108,26 +108,36 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shipped]:
     server.kill()
 
 
-def test_each_role_does_its_own_and_no_more(shipped: Shipped) -> None:
+@pytest.fixture
+def log_in(shipped: Shipped) -> Iterator[Callable[..., Party]]:
+    """How a role logs in, where it may; all leave with the test."""
+    parties: list[Party] = []
+
+    def party(role: str, name: str = "", *, clean: bool = True) -> Party:
+        port = shipped.analysts if role == "analyst" else shipped.port
+        parties.append(Party(port, role, name, clean=clean))
+        return parties[-1]
+
+    yield party
+    for each in parties:
+        each.leave()
+
+
+def test_each_role_does_its_own_and_no_more(log_in: Callable[..., Party]) -> None:
     """Everybody listens to all there is; everybody publishes everywhere."""
-    ports = dict.fromkeys(ROLES, shipped.port) | {"analyst": shipped.analysts}
-    parties = {role: Party(ports[role], role) for role in ROLES}
-    try:
-        for party in parties.values():
-            party.listen("#")
-        for role, party in parties.items():
-            for topic in TOPICS:
-                party.publish(topic, f"{role} {topic}".encode())
-        wanted = {(f"{role} {topic}".encode(), to) for role, topic, to in MAY}
+    parties = {role: log_in(role) for role in ROLES}
+    for party in parties.values():
+        party.listen("#")
+    for role, party in parties.items():
+        for topic in TOPICS:
+            party.publish(topic, f"{role} {topic}".encode())
+    wanted = {(f"{role} {topic}".encode(), to) for role, topic, to in MAY}
 
-        def heard() -> set[tuple[bytes, str]]:
-            return {(said, who) for who, party in parties.items() for _, said in party.heard}
+    def heard() -> set[tuple[bytes, str]]:
+        return {(said, who) for who, party in parties.items() for _, said in party.heard}
 
-        wait_until("what may be heard is", lambda: heard() >= wanted)
-        assert heard() == wanted
-    finally:
-        for party in parties.values():
-            party.leave()
+    wait_until("what may be heard is", lambda: heard() >= wanted)
+    assert heard() == wanted
 
 
 def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
@@ -137,37 +147,32 @@ def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
         assert said.returncode != 0
 
 
-def test_an_analyst_does_not_take_over_the_mqtt_source(shipped: Shipped) -> None:
+def test_an_analyst_does_not_take_over_the_mqtt_source(log_in: Callable[..., Party]) -> None:
     """By whatever name, while the MQTT source is there and while it is away: 70 of 70 arrive."""
-    source = Party(shipped.port, "mqtt", "tocsin-mqtt", clean=False)
-    source.listen("office/#")
-    sensor = Party(shipped.port, "sensor")
-    sensor.publish("office/hall/badge", b"0")
-    wait_until("it listens", lambda: source.heard)
-    for name in ("tocsin-mqtt", "mqtt"):
-        Party(shipped.analysts, "analyst", name).leave()
-    for number in range(1, 35):
-        sensor.publish("office/hall/badge", b"%d" % number)
-    wait_until("the MQTT source was there all along", lambda: len(source.heard) == 35)
-    source.leave()
-    for name in ("tocsin-mqtt", "mqtt"):
-        Party(shipped.analysts, "analyst", name).leave()
-    for number in range(35, 70):
-        sensor.publish("office/hall/badge", b"%d" % number)
-    again = Party(shipped.port, "mqtt", "tocsin-mqtt", clean=False)
-    wait_until("what came meanwhile is there", lambda: len(again.heard) == 35)
-    assert [said for _, said in source.heard + again.heard] == [b"%d" % n for n in range(70)]
-    for party in (sensor, again):
-        party.leave()
+    sensor = log_in("sensor")
+    heard: list[tuple[str, bytes]] = []
+    for there in (True, False):
+        source = log_in("mqtt", "tocsin-mqtt", clean=False)
+        source.listen("office/#")
+        if not there:
+            source.leave()
+        for name in ("tocsin-mqtt", "mqtt"):
+            log_in("analyst", name).leave()
+        for number in range(35):
+            sensor.publish("office/hall/badge", b"%d" % number)
+        if not there:
+            source = log_in("mqtt", "tocsin-mqtt", clean=False)
+        wait_until("all have come", lambda of=source: len(of.heard) == 35)
+        source.leave()
+        heard += source.heard
+    assert [said for _, said in heard] == [b"%d" % number for number in range(35)] * 2
 
 
-def test_the_broker_lets_through_what_an_event_may_be(shipped: Shipped) -> None:
+def test_the_broker_lets_through_what_an_event_may_be(log_in: Callable[..., Party]) -> None:
     """To the byte; what is larger goes no further."""
-    source, sensor = Party(shipped.port, "mqtt"), Party(shipped.port, "sensor")
+    source, sensor = log_in("mqtt"), log_in("sensor")
     source.listen("office/#")
     for size in (500_001, 500_000):
         sensor.publish("office/hall/badge", bytes(size))
     wait_until("one arrives", lambda: source.heard)
     assert [len(said) for _, said in source.heard] == [500_000]
-    for party in (source, sensor):
-        party.leave()

@@ -1,66 +1,69 @@
-"""Progressive alarms end to end: what cells did not need is spent on later windows."""
+"""Progressive alarms end to end: their levels, and what cells did not need for later windows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.records import Outcome
-from stream.build import open_ledger
-from stream.config.loading import load
+from stream.config.loading import examine, load
 from stream.decisions.mechanisms import plans_of
-from tests.support.commands import configuration, events, json_lines, tocsin
-from tests.support.ledgers import must_verify
-
-if TYPE_CHECKING:
-    from accountant.records import LedgerStatus
+from stream.model.fingerprints import definition
+from tests.support.commands import (
+    configuration,
+    events,
+    json_lines,
+    ledger_must_verify,
+    tocsin,
+)
 
 WINDOWS = 24
 
 
-def decided(folder: Path, mechanism: str) -> LedgerStatus:
-    """Replay a day, one busy hour in it, under a budget of two worst cases a person."""
+@pytest.mark.parametrize(
+    ("mechanism", "decided"), [("ppwlm", WINDOWS), ("dppwlm", WINDOWS), ("tslm", 2)]
+)
+def test_refunds_carry_a_day_that_worst_cases_do_not(
+    tmp_path: Path, mechanism: str, decided: int
+) -> None:
+    """Two worst cases fit; rooms far from their threshold cost so little that all hours do.
+
+    TSLM pays its worst case in every window. What a window really cost is the custodian's alone:
+    decisions carry the reservation.
+    """
     keys = {"aggregate": "COUNT(*) > 1000", "more": f"mechanism: {mechanism}"}
-    plain = Path(configuration(folder, unit="user", epsilon_max="9", denials=True, **keys))
-    alarms = load(plain, environ={})
-    worst = plans_of(alarms)["crowd"].epsilon
-    wall = f'"{2 * worst}"'
-    plain.write_text(plain.read_text().replace('epsilon_max: "9"', f"epsilon_max: {wall}"))
-    tocsin("run", plain, "--replay", events(folder), code=0)
-    with open_ledger(load(plain, environ={})) as ledger:
-        must_verify(ledger)
-        return ledger.reports.status()
+    path = Path(configuration(tmp_path, unit="user", epsilon_max="9", denials=True, **keys))
+    worst = plans_of(load(path, environ={}))["crowd"].epsilon
+    path.write_text(path.read_text().replace('"9"', f'"{2 * worst}"'))
+    lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
+    ends = [(line["reason"], float(line["epsilon"])) for line in lines if "outcome" in line]
+    granted, refused = (None, pytest.approx(float(worst))), ("budget", 0.0)
+    assert ends == [granted] * decided + [refused] * (WINDOWS - decided)
+    losses = json_lines(tocsin("ledger", path, "losses", "crowd", "--json"))
+    assert (max(float(line["epsilon"]) for line in losses) < worst) == (decided == WINDOWS)
+    ledger_must_verify(load(path, environ={}))
 
 
-@pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
-def test_refunds_carry_a_day_that_worst_cases_do_not(tmp_path: Path, mechanism: str) -> None:
-    """Two worst cases fit; rooms far from their threshold cost so little that all hours do."""
-    status = decided(tmp_path, mechanism)
-    (scope,) = status.scopes.values()
-    assert status.queries["crowd"].decided == WINDOWS
-    assert status.queries["crowd"].denied == {}
-    assert 0 < scope.spent_units <= scope.epsilon_max_units
-    assert scope.pending == 0
+LEVELS = '{first: "0.02", rounds: 2, refinement: 2, finest_share: 0.75}'
 
 
-def test_one_level_refuses_what_it_cannot_carry(tmp_path: Path) -> None:
-    """TSLM pays its worst case in every window, so that only two of them are decided."""
-    status = decided(tmp_path, "tslm")
-    assert status.queries["crowd"].decided == 2
-    assert status.queries["crowd"].denied == {"budget": WINDOWS - 2}
+def written(folder: Path, levels: str) -> Path:
+    """Write a configuration of one alarm with levels."""
+    more = f"mechanism: {{ppwlm: {{levels: {levels}}}}}"
+    return Path(configuration(folder, epsilon_max="100000", more=more))
 
 
-def test_published_costs_are_the_planned_ones(tmp_path: Path) -> None:
-    """What a window really cost is the custodian's alone: decisions carry the reservation."""
-    plain = Path(configuration(tmp_path, more="mechanism: dppwlm"))
-    alarms = load(plain, environ={})
-    worst = float(plans_of(alarms)["crowd"].epsilon)
-    lines = json_lines(tocsin("run", plain, "--replay", events(tmp_path), "--json"))
-    decisions = [line for line in lines if "outcome" in line]
-    assert len(decisions) == WINDOWS
-    assert {line["outcome"] for line in decisions} == {str(Outcome.DECIDED)}
-    assert [float(line["epsilon"]) for line in decisions] == pytest.approx([worst] * WINDOWS)
-    losses = json_lines(tocsin("ledger", plain, "losses", "crowd", "--json"))
-    assert all(float(line["epsilon"]) < worst for line in losses)
+def test_levels_enter_the_fingerprint_where_they_are_written(tmp_path: Path) -> None:
+    """Another grid is another registration; without one nothing is said of levels."""
+    grid = {"first": "1/50", "rounds": "2", "refinement": "2", "finest_share": "3/4"}
+    for levels, wanted in ((LEVELS, grid), ("{}", None)):
+        alarms = load(written(tmp_path, levels), environ={})
+        aim = definition(alarms.by_name["crowd"], alarms.budget)["aim"]
+        assert aim.get("levels") == wanted
+
+
+@pytest.mark.parametrize("levels", ["{rounds: 66}", "{refinement: 0}"])
+def test_levels_that_make_no_grid_are_refused(tmp_path: Path, levels: str) -> None:
+    """Too many of them, or none: one error, at the key."""
+    (error,) = examine(written(tmp_path, levels), environ={}).errors
+    assert "rounds and refinement do not make 1 to 64 levels" in error.message

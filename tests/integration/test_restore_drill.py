@@ -10,6 +10,8 @@ import os
 import re
 import sys
 from collections import Counter
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +19,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from accountant.errors import LedgerRolledBackError
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import encode
 from stream.decisions.release import decision_record
-from stream.kafka.guard import check_ledger
 from stream.replay.replay import Replay
 from stream.windows.shown import moment_text
 from tests.support.commands import configuration, events, tocsin
@@ -120,15 +120,11 @@ def _spent(folder: Path) -> dict[str, int]:
 def _begin(folder: Path, windows: int) -> None:
     """Decide the first windows of a replay and keep what it prints."""
     alarms = load(folder / "alarms.yaml", environ={})
-    files = {"badges": [folder / "badges.jsonl"]}
-    with (
-        open_ledger(alarms) as ledger,
-        (folder / "published.jsonl").open("w") as published,
-    ):
-        running = Replay(alarms, ledger, files).run()
-        for _ in range(windows):
-            record = decision_record(alarms.by_name["crowd"], alarms, next(running))
-            published.write(f"{encode(record).decode()}\n")
+    with open_ledger(alarms) as ledger, (folder / "published.jsonl").open("wb") as published:
+        running = Replay(alarms, ledger, {"badges": [folder / "badges.jsonl"]}).run()
+        for decision in islice(running, windows):
+            record = decision_record(alarms.by_name["crowd"], alarms, decision)
+            published.write(encode(record) + b"\n")
         running.close()
 
 
@@ -138,40 +134,32 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
     events(tmp_path)
     _begin(tmp_path, 10)
     shell = Shell(tmp_path)
+    run = partial(shell.run, "tocsin run alarms.yaml --replay")
     checkpoint = _checkpoint(shell.run("tocsin ledger alarms.yaml backup").stdout)
-    shell.run("tocsin run alarms.yaml --replay")
+    run()
     spent = _spent(tmp_path)
 
     for suffix in ("", "-wal", "-shm"):
         (tmp_path / ".tocsin" / f"alarms.db{suffix}").unlink(missing_ok=True)
     shell.run("install -m 600")
-    verified = shell.run(
-        "tocsin ledger alarms.yaml verify --checkpoint",
-        put={"NUMBER:HASH": checkpoint},
-        code=2,
-    )
+    noted = {"NUMBER:HASH": checkpoint}
+    verified = shell.run("tocsin ledger alarms.yaml verify --checkpoint", put=noted, code=2)
     assert "more was appended than this ledger has" in verified.stderr
     assert "noted" not in verified.stderr  # the copy's own checkpoint holds
-    refused = shell.run("tocsin run alarms.yaml --replay", code=2)
-    assert "reconcile" in refused.stderr
+    assert "reconcile" in run(code=2).stderr
     shell.run("tocsin ledger alarms.yaml reconcile --published")
-    again = shell.run("tocsin run alarms.yaml --replay")
-    assert "this ledger is new" not in again.stderr
+    assert "this ledger is new" not in run().stderr
     assert _spent(tmp_path) == spent
 
     for file in (tmp_path / ".tocsin").glob("alarms.db*"):
         file.unlink()
-    assert (
-        "is already charged to ledger"
-        in shell.run("tocsin run alarms.yaml --replay", code=2).stderr
-    )
+    assert "is already charged to ledger" in run(code=2).stderr
     shell.run("tocsin ledger alarms.yaml take-ownership --replay")
     assert _spent(tmp_path) == spent
-    shell.run("tocsin run alarms.yaml --replay")
+    run()
     assert _spent(tmp_path) == spent
-    assert {line for line in SHOWN if "docker" not in line and "restore" not in line} == {
-        line for line in shell.ran if line in SHOWN
-    }
+    replays = {line for line in SHOWN if "docker" not in line and "restore" not in line}
+    assert replays == shell.ran & set(SHOWN)
 
 
 @pytest.fixture
@@ -238,7 +226,6 @@ def test_a_workers_ledger_is_put_back(
         scenario.start_worker()
         wait_until("others are", lambda: len(scenario.decided()) > len(released), every_s=1)
     _assert_drawn_once_and_charged(scenario, released)
-    _assert_another_ledger_is_refused(scenario)
 
 
 def _sequence(scenario: Scenario) -> int:
@@ -257,20 +244,10 @@ def _assert_drawn_once_and_charged(
         assert all(one == released.get(start_ms, copies)[0] for one in copies)
     assert {copies[0]["outcome"] for copies in published.values()} == {"decided"}
     # The kill may have cut off a window between its draw and its release: that one is drawn again.
-    drawn = Counter(
-        line["start_ms"] for line in scenario.done("step") if line["step"] == "after_draw"
-    )
-    decided = Counter(line["start_ms"] for line in scenario.done("decision"))
-    for counted in (drawn, decided):
-        assert {counted[start_ms] for start_ms in released} == {1}
-        assert max(counted.values()) <= 2
-    assert sum(times > 1 for times in decided.values()) <= 1
+    drawn = [line for line in scenario.done("step") if line["step"] == "after_draw"]
+    for lines in (drawn, scenario.done("decision")):
+        times = Counter(line["start_ms"] for line in lines)
+        assert {times[start_ms] for start_ms in released} == {1}
+        assert max(times.values()) <= 2
+    assert sum(count > 1 for count in times.values()) <= 1
     assert _spent(scenario.directory)["user"] >= len(published) * scenario.window_units()
-
-
-def _assert_another_ledger_is_refused(scenario: Scenario) -> None:
-    """Point a fresh ledger at the same topics: it has not seen what was released."""
-    fresh = Scenario(scenario.broker, scenario.directory / "fresh", scenario.name).alarms()
-    refused = pytest.raises(LedgerRolledBackError, match="an older copy, or not the topic's ledger")
-    with open_ledger(fresh) as ledger, refused:
-        check_ledger(fresh, ledger)

@@ -1,6 +1,6 @@
 """The feeds and alarms of the soak: as plain data for the recount, as YAML for Tocsin.
 
-Noise has no say in what rings: ``max_fnr`` is one in a billion and there is no tolerance, so that
+Noise has no say in what fires: ``max_fnr`` is one in a billion and there is no tolerance, so that
 an alarm says on which side of its threshold a count lies, and one event too many is seen. That
 costs epsilons that nobody would pay in earnest.
 """
@@ -29,7 +29,7 @@ HIGHEST_AMOUNT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What one alarm counts, of whom, and when it rings.
+    """What one alarm counts, of whom, and when it fires.
 
     Args:
         name: of the alarm.
@@ -38,7 +38,7 @@ class Counted:
         size_ms: of its windows.
         step_ms: from one window to the next.
         grace_ms: an event counts if it was appended before a window's end and so much.
-        threshold: it rings above.
+        threshold: it fires above.
         in_shop: whether events with ``online`` are left out by its WHERE.
     """
 

@@ -10,9 +10,9 @@ import json
 import struct
 import time
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,8 +42,7 @@ _SCHEMA: Final = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogRecord:
+class LogRecord(NamedTuple):
     """One record of a topic, dated by the broker."""
 
     partition: int
@@ -80,29 +79,20 @@ def read_topic(bootstrap: str, topic: str) -> Iterator[LogRecord]:
         consumer.close()
 
 
-def keep(path: Path, records: Iterator[LogRecord]) -> int:
-    """Write records to a Parquet file; return how many."""
-    count = 0
+def keep(path: Path, records: Iterator[LogRecord]) -> None:
+    """Write records to a Parquet file."""
     with pq.ParquetWriter(path, _SCHEMA, compression="zstd") as writer:
-        columns: tuple[list[Any], ...] = ([], [], [], [])
-        for record in records:
-            row = (record.partition, record.offset, record.append_ms, record.value)
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
-            count += 1
-            if len(columns[0]) == _PIECE:
-                writer.write_table(pa.table(list(columns), schema=_SCHEMA))
-                columns = ([], [], [], [])
-        writer.write_table(pa.table(list(columns), schema=_SCHEMA))
-    return count
+        while piece := list(islice(records, _PIECE)):
+            columns = [list(column) for column in zip(*piece, strict=True)]
+            writer.write_table(pa.table(columns, schema=_SCHEMA))
 
 
 def read_kept(path: Path) -> Iterator[LogRecord]:
     """Yield the records of such a file, in its order."""
     with pq.ParquetFile(path) as opened:
         for batch in opened.iter_batches():
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield LogRecord(*row)
+            columns = (column.to_pylist() for column in batch.columns)
+            yield from map(LogRecord._make, zip(*columns, strict=True))
 
 
 def batches_by_codec(data: Path, topic: str) -> Counter[str]:

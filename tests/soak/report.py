@@ -15,9 +15,8 @@ import numpy as np
 
 from tests.soak.alarms import FEEDS
 from tests.soak.growth import grown, growth_beyond_bounds, ledger_growth, mebibytes
-from tests.soak.log import instant_ms
 from tests.soak.timetable import Fault
-from tests.soak.verdict import Soaked, Truth, judge
+from tests.soak.verdict import Soaked, Truth, Window, judge
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -82,20 +81,15 @@ def _about(soaked: Soaked) -> list[str]:
 
 
 def _events(truth: Truth) -> Iterator[str]:
-    names = list(truth.alarms)
     for feed in FEEDS:
         yield f"`{feed}`: {truth.events[feed]:,} events in the log."
     yield ""
-    yield from _table(["fate", *names], _fates(truth))
-
-
-def _fates(truth: Truth) -> Iterator[list[str]]:
-    counts = {name: one.fates for name, one in truth.alarms.items()}
-    total: Counter[str] = Counter()
-    for one in counts.values():
-        total.update(one)
-    for fate, _ in total.most_common():
-        yield [fate, *(f"{one[fate]:,}" for one in counts.values())]
+    fates = {name: one.fates for name, one in truth.alarms.items()}
+    total = sum(fates.values(), Counter[str]())
+    rows = [
+        [fate, *(f"{one[fate]:,}" for one in fates.values())] for fate, _ in total.most_common()
+    ]
+    yield from _table(["fate", *fates], rows)
 
 
 def _windows(soaked: Soaked) -> Iterator[str]:
@@ -140,8 +134,7 @@ def _delay_by_cut(soaked: Soaked) -> list[tuple[int, int]]:
     """Return the cut (ms) of every window of the load, and how long it took until all had left."""
     first: dict[tuple[Any, ...], int] = {}  # copies that were published again do not count
     for line in [*soaked.lines("decisions"), *soaked.lines("alarms")]:
-        window = (line["alarm"], instant_ms(line["window_start"]))
-        record = (*window, line.get("alarm_id"))
+        record = (*Window.of(line), line.get("alarm_id"))
         first[record] = min(line["append_ms"], first.get(record, line["append_ms"]))
     left: dict[tuple[int, int, str], int] = defaultdict(int)
     for (name, start_ms, _), append_ms in first.items():

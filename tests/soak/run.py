@@ -12,24 +12,22 @@ Everything that is judged afterwards lies in one folder, so a soak can be judged
     partials.jsonl    every partial that was ever stored
     decisions.jsonl   alarms.jsonl                             what left, as the broker dated it
     archives          what moved out of the ledger             verify.txt       ``ledger verify``
-    ledger.jsonl      how windows ended, moved or not          left.json        last one that left
     replay.jsonl      the logs exported and replayed           replay.prom      its custodian's page
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from accountant.log.entries import Ended
 from benchmarks.report import machine
 from deploy.kafka.broker import Broker
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.custody.archive import archive, archived_in
-from stream.custody.history import entry_fields
+from stream.custody.archive import archive
 from tests.soak.alarms import FEEDS, PARTITIONS, alarms_of, write_configuration
 from tests.soak.database import Database
 from tests.soak.gauges import Gauges
@@ -43,11 +41,14 @@ from tests.soak.log import (
 from tests.soak.sensors import Sensors
 from tests.soak.timetable import Fault
 from tests.soak.witness import copied_partials, watch_partials
-from tests.soak.worker_pool import WorkerPool, run_command
+from tests.soak.worker_pool import WorkerPool
 from tests.support.kafka import start_again
+from tests.support.procs import ran
+from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -98,7 +99,6 @@ class _Soak:
                 about["load_began_ms"] = _now_ms()
                 self._load()
                 about["load_ended_ms"] = _now_ms()
-            about["delivered"] = dict(self._sensors.delivered)
             about["stuck"] = self._catch_up(about["load_ended_ms"])
             about["caught_up_ms"] = _now_ms()
             about["stuck"] += self._pool.stop_all()
@@ -109,8 +109,8 @@ class _Soak:
         # What leaves is dated by the broker: how long alarms took is read off the topic itself.
         for topic in ("soak.decisions", "soak.alarms"):
             self._broker.create_topic(topic, 1)
-        self._tocsin("topics create", "--partitions", str(PARTITIONS))
-        self._tocsin("ledger", "status")
+        self._tocsin("topics", "create", self._config, "--partitions", PARTITIONS)
+        self._tocsin("ledger", self._config, "status")
         watch_partials(self._database)
 
     def _load(self) -> None:
@@ -230,13 +230,10 @@ class _Soak:
         ends = self._published()
         return all(ends.get(alarm.name, -1) >= target_ms for alarm in alarms_of(self._pace))
 
-    def _tocsin(self, *command: str) -> str:
-        """Run a command on the configuration; it has to end well."""
-        name, *rest = command
-        done = run_command(self._folder, *name.split(), str(self._config), *rest)
-        if done.returncode != 0:
-            raise AssertionError(f"tocsin {' '.join(command)}: {done.stdout}{done.stderr}")
-        return done.stdout
+    def _tocsin(self, *command: object, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, which has to be good unless told otherwise."""
+        program = (sys.executable, "-m", "stream.cli.entry")
+        return ran(*program, *command, code=code, cwd=ROOT, timeout=None)
 
     def _keep(self) -> None:
         """Read the logs, the topics and the ledger, and replay what was exported."""
@@ -252,23 +249,12 @@ class _Soak:
         _append(folder / "decisions.jsonl", decisions)
         _append(folder / "alarms.jsonl", alarms)
         _append(folder / "partials.jsonl", copied_partials(self._database))
-        self._keep_ledger()
-        options = ("--archive", str(self._archives))
-        verified = run_command(folder, "ledger", str(self._config), "verify", *options)
+        command = ("ledger", self._config, "verify", "--archive", self._archives, "--topics")
+        verified = self._tocsin(*command, code=None)
         (folder / "verify.txt").write_text(
             f"exit {verified.returncode}\n{verified.stdout}{verified.stderr}"
         )
         self._replay([instant_ms(one["window_start"]) for one in decisions])
-
-    def _keep_ledger(self) -> None:
-        """Keep how windows ended, in archives and in the ledger, and how many have not left."""
-        with open_ledger(load(self._config, environ={})) as ledger:
-            rows = [*archived_in(ledger, self._archives), *ledger.reports.entries()]
-            queries = ledger.reports.status().queries.values()
-        ended = [entry_fields(row) for row in rows if row.kind == Ended.kind]
-        _append(self._folder / "ledger.jsonl", ended)
-        left = {one.query: one.sequence - one.unpublished for one in queries}
-        (self._folder / "left.json").write_text(json.dumps(left))
 
     def _replay(self, starts_ms: list[int]) -> None:
         """Export both logs and replay them: the same events once more, in one piece."""
@@ -285,12 +271,10 @@ class _Soak:
         )
         exports = [f"{feed}={folder / feed}.export.parquet" for feed in FEEDS]
         for feed in FEEDS:
-            self._tocsin("export", feed, str(folder / f"{feed}.export.parquet"))
+            self._tocsin("export", self._config, feed, folder / f"{feed}.export.parquet")
         # On a slow machine most events come late, to the workers too: the verdict recounts all.
-        report = ("--json", "--accept-drops", "--custodian-report", str(folder / "replay.prom"))
-        done = run_command(folder, "run", str(again), *report, "--replay", *exports)
-        if done.returncode != 0:
-            raise AssertionError(f"tocsin run --replay: {done.stderr}")
+        report = ("--json", "--accept-drops", "--custodian-report", folder / "replay.prom")
+        done = self._tocsin("run", again, *report, "--replay", *exports)
         (folder / "replay.jsonl").write_text(done.stdout)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from confluent_kafka import Producer
@@ -74,7 +73,6 @@ class Sensors(Loop):
         self._sent: dict[str, list[Reading]] = {"badges": [], "sales": []}
         self._away = Event()
         self._owed, self._before_s = 0.0, time.monotonic()
-        self.delivered: Counter[str] = Counter()
 
     def __exit__(self, *_: object) -> None:
         """Stop, and wait until the broker has everything."""
@@ -148,18 +146,12 @@ class Sensors(Loop):
         return self._rng.choice([each for each in range(PARTITIONS) if each != silent])
 
     def _produce(self, topic: str, partition: int, value: bytes) -> None:
-        codec = self._rng.choice(CODECS)
-
-        def delivered(error: Any, _message: Any) -> None:
-            self.delivered[codec if error is None else "refused"] += 1
-
+        producer = self._producers[self._rng.choice(CODECS)]
         while True:
             try:
-                self._producers[codec].produce(
-                    topic, value, partition=partition, on_delivery=delivered
-                )
+                producer.produce(topic, value, partition=partition)
             except BufferError:  # the broker is away for long
-                self._producers[codec].poll(0.1)
+                producer.poll(0.1)
                 if self.stopping:
                     return
             else:
@@ -187,19 +179,14 @@ def _by_home(people: int) -> list[list[str]]:
     return found
 
 
-def _too_late(good: Reading, pace: Pace) -> Reading:
-    oldest_s = max(pace.window_s, pace.hop_s)
-    return replace(good, ts=int(good.ts) - 3 * oldest_s * 1000 - pace.grace_ms)
-
-
-def _late(good: Reading, pace: Pace) -> Reading:
-    return replace(good, ts=int(good.ts) - pace.window_s * 1000)
+def _late(good: Reading, by_ms: int) -> Reading:
+    return replace(good, ts=int(good.ts) - by_ms)
 
 
 _WRONGS: Final[tuple[Callable[[Reading, Pace], Reading], ...]] = (
-    _late,
-    _too_late,
-    lambda good, _: replace(good, ts=int(good.ts) + _FUTURE_MS),
+    lambda good, pace: _late(good, pace.window_s * 1000),
+    lambda good, pace: _late(good, 3000 * max(pace.window_s, pace.hop_s) + pace.grace_ms),
+    lambda good, _: _late(good, -_FUTURE_MS),
     lambda good, _: replace(good, room="nowhere"),
     lambda good, _: replace(good, unit=None),
     lambda good, _: replace(good, partition=(good.partition + 1) % PARTITIONS),
@@ -221,19 +208,24 @@ def as_json(reading: Reading) -> bytes:
     return json.dumps(event).encode()
 
 
+_COLUMNS: Final = pa.schema(
+    {
+        "customer": pa.string(),
+        "sale": pa.string(),
+        "room": pa.string(),
+        "amount": pa.int64(),
+        "online": pa.bool_(),
+        "ts": pa.timestamp("ms"),
+    }
+)
+
+
 def as_arrow(readings: Sequence[Reading]) -> bytes:
     """Write events of the second feed, as one message."""
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "customer": pa.array([one.unit for one in readings], pa.string()),
-            "sale": pa.array([one.event for one in readings], pa.string()),
-            "room": pa.array([one.room for one in readings], pa.string()),
-            "amount": pa.array([one.amount for one in readings], pa.int64()),
-            "online": pa.array([one.online for one in readings], pa.bool_()),
-            "ts": pa.array([one.ts for one in readings], pa.timestamp("ms")),
-        }
-    )
+    rows = [(one.unit, one.event, one.room, one.amount, one.online, one.ts) for one in readings]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    batch = pa.table(columns, schema=_COLUMNS)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, _COLUMNS) as writer:
+        writer.write_table(batch)
     return bytes(sink.getvalue())

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from tests.soak.alarms import PARTITIONS, Counted
 from tests.soak.log import LogRecord
 from tests.soak.recount import COUNTED, Recount, recount
-from tests.soak.sensors import home
+from tests.soak.sensors import Reading, as_arrow, home
 
 START_MS = 1_700_000_000_000
 PERSON = "p1"
@@ -29,25 +29,10 @@ def badge(**changes: Any) -> LogRecord:
 
 
 def sale(*rows: dict[str, Any]) -> LogRecord:
-    """One Arrow message."""
-    good = {"customer": PERSON, "room": "bar", "amount": 2, "online": False, "ts": START_MS}
-    table = pa.Table.from_pylist(
-        [{**good, "sale": f"s{at}", **row} for at, row in enumerate(rows)],
-        pa.schema(
-            [
-                ("customer", pa.string()),
-                ("sale", pa.string()),
-                ("room", pa.string()),
-                ("amount", pa.int64()),
-                ("online", pa.bool_()),
-                ("ts", pa.timestamp("ms")),
-            ]
-        ),
-    )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return LogRecord(home(PERSON), 0, START_MS + 500, bytes(sink.getvalue()))
+    """One Arrow message of readings that differ from a good one."""
+    good = Reading(PERSON, "", "bar", START_MS, amount=2, online=False, partition=home(PERSON))
+    readings = [replace(good, event=f"s{at}", **row) for at, row in enumerate(rows)]
+    return LogRecord(home(PERSON), 0, START_MS + 500, as_arrow(readings))
 
 
 def counted(alarm: Counted, *records: LogRecord, first_ms: int = 0) -> Recount:
@@ -130,7 +115,7 @@ def test_a_drop_is_what_no_alarm_can_use_that_asks_for_it() -> None:
         {"online": True, "ts": START_MS - 90_000},
         {"room": "nowhere"},
         late_for_short,
-        {"customer": None},
+        {"unit": None},
     )
     alarms = [Recount(AMOUNTS, 0), Recount(long, 0)]
     events, drops = recount("sales", [sale(*rows)], alarms)

@@ -11,7 +11,7 @@ import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -29,12 +29,28 @@ if TYPE_CHECKING:
     from tests.soak.recount import Cells
     from tests.soak.timetable import Pace
 
-Window = tuple[str, int]
-"""An alarm, and the start (ms) of one of its windows."""
+
+class Window(NamedTuple):
+    """One window of an alarm."""
+
+    alarm: str
+    start_ms: int
+
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        return f"{self.alarm}: the window from {self.start_ms} on"
+
+    @classmethod
+    def of(cls, line: dict[str, Any]) -> Window:
+        """Return what a published record is about."""
+        return cls(line["alarm"], instant_ms(line["window_start"]))
+
 
 _KILLED: Final = (-9, -15, 143, 0)
 """Killed; or told to end before Python ran, before the worker was ready, and afterwards."""
 
+_EVENTS: Final = "tocsin_events_total"
+_DROPPED: Final = "tocsin_events_dropped_total"
 _DEPENDENCY_AWAY: Final = 4
 _CLOCK_WENT_BACK: Final = 2
 
@@ -66,15 +82,15 @@ class Soaked:
         """Decisions as they left, repeats included, by window."""
         found: dict[Window, list[dict[str, Any]]] = defaultdict(list)
         for line in self.lines("decisions"):
-            found[line["alarm"], instant_ms(line["window_start"])].append(line)
+            found[Window.of(line)].append(line)
         return found
 
     @cached_property
-    def partials(self) -> dict[tuple[str, int, int], list[dict[str, Any]]]:
-        """Stored partials by alarm, window and partition."""
-        found: dict[tuple[str, int, int], list[dict[str, Any]]] = defaultdict(list)
+    def partials(self) -> dict[tuple[Window, int], list[dict[str, Any]]]:
+        """Stored partials by window and partition."""
+        found: dict[tuple[Window, int], list[dict[str, Any]]] = defaultdict(list)
         for line in self.lines("partials"):
-            found[line["alarm"], line["start_ms"], line["partition"]].append(line)
+            found[Window(line["alarm"], line["start_ms"]), line["partition"]].append(line)
         return found
 
     def lines(self, name: str) -> list[dict[str, Any]]:
@@ -84,11 +100,20 @@ class Soaked:
             return []
         return [json.loads(line) for line in path.read_text().splitlines()]
 
-    def windows(self, alarm: Counted) -> list[int]:
-        """Return the starts of the windows that have to be there: the load's, from the first."""
-        known = [start for name, start in self.decisions if name == alarm.name]
+    def fired(self, name: str) -> dict[Window, set[str]]:
+        """Return the rooms of the alarms in a file, by window."""
+        found: dict[Window, set[str]] = defaultdict(set)
+        for line in self.lines(name):
+            if "alarm_id" in line:
+                found[Window.of(line)].add(line["group"]["room"])
+        return found
+
+    def windows(self, alarm: Counted) -> list[Window]:
+        """Return the windows that have to be there: the load's, from the first."""
+        known = [window.start_ms for window in self.decisions if window.alarm == alarm.name]
         last_ms = self.about["load_ended_ms"] - alarm.size_ms
-        return list(range(min(known), last_ms + 1, alarm.step_ms)) if known else []
+        starts_ms = range(min(known, default=last_ms + 1), last_ms + 1, alarm.step_ms)
+        return [Window(alarm.name, start_ms) for start_ms in starts_ms]
 
 
 @dataclass
@@ -110,7 +135,7 @@ class Truth:
         """Recount the logs that a soak left."""
         truth = cls()
         for alarm in soaked.alarms.values():
-            first_ms = min(soaked.windows(alarm), default=0)
+            first_ms = min((window.start_ms for window in soaked.windows(alarm)), default=0)
             truth.alarms[alarm.name] = Recount(alarm, first_ms)
         for feed in FEEDS:
             reading = [one for one in truth.alarms.values() if one.alarm.feed == feed]
@@ -118,16 +143,17 @@ class Truth:
             truth.events[feed], truth.drops[feed] = recount(feed, log, reading)
         return truth
 
-    def cells(self, name: str, start_ms: int, partition: int) -> Cells:
+    def cells(self, window: Window, partition: int) -> Cells:
         """Return what one partition adds to one window."""
-        return dict(self.alarms[name].counts.get((start_ms, partition), {}))
+        counts = self.alarms[window.alarm].counts
+        return dict(counts.get((window.start_ms, partition), {}))
 
-    def rings(self, name: str, start_ms: int) -> set[str]:
+    def fires(self, window: Window) -> set[str]:
         """Return the rooms above the threshold."""
         total: Counter[str] = Counter()
         for partition in range(PARTITIONS):
-            total.update(self.cells(name, start_ms, partition))
-        threshold = self.alarms[name].alarm.threshold
+            total.update(self.cells(window, partition))
+        threshold = self.alarms[window.alarm].alarm.threshold
         return {room for room, count in total.items() if count > threshold}
 
 
@@ -147,35 +173,33 @@ def judge(soaked: Soaked, truth: Truth) -> list[str]:
 
 def _no_window_is_lost(soaked: Soaked) -> Iterator[str]:
     """Every window of every alarm left once, decided, in order; its repeats are alike."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for window, copies in sorted(soaked.decisions.items()):
+        told = {json.dumps({**one, "append_ms": 0}, sort_keys=True) for one in copies}
+        if len(told) > 1:
+            yield f"{window} was published in {len(told)} ways"
+        if copies[0]["outcome"] != "decided":
+            yield f"{window} was denied as {copies[0]['reason']}"
+        numbers[window.alarm].append(copies[0]["sequence"])
     for alarm in soaked.alarms.values():
         wanted = soaked.windows(alarm)
-        if not wanted or wanted[0] > soaked.about["load_began_ms"]:
+        if not wanted or wanted[0].start_ms > soaked.about["load_began_ms"]:
             yield f"{alarm.name}: no window was decided before the load began"
-        lost = [start for start in wanted if (alarm.name, start) not in soaked.decisions]
-        yield from (f"{alarm.name}: the window from {start} on was never decided" for start in lost)
-        numbers: list[int] = []
-        for (name, start), copies in sorted(soaked.decisions.items()):
-            if name != alarm.name:
-                continue
-            told = {json.dumps({**one, "append_ms": 0}, sort_keys=True) for one in copies}
-            if len(told) > 1:
-                yield f"{name}: the window from {start} on was published in {len(told)} ways"
-            if copies[0]["outcome"] != "decided":
-                yield f"{name}: the window from {start} on was denied as {copies[0]['reason']}"
-            numbers.append(copies[0]["sequence"])
-        if numbers != list(range(1, len(numbers) + 1)):
+        lost = [window for window in wanted if window not in soaked.decisions]
+        yield from (f"{window} was never decided" for window in lost)
+        if numbers[alarm.name] != list(range(1, len(numbers[alarm.name]) + 1)):
             yield f"{alarm.name}: the numbers of its decisions are not 1, 2, 3, ... by window"
 
 
 def _counts_are_exact(soaked: Soaked, truth: Truth) -> Iterator[str]:
     """What the ledger stored of a partition of a window is what its slice of the log says."""
-    for (name, start), copies in sorted(soaked.decisions.items()):
+    for window, copies in sorted(soaked.decisions.items()):
         for partition in range(PARTITIONS):
-            stored = soaked.partials.get((name, start, partition), [])
-            where = f"{name}: partition {partition} of the window from {start} on"
+            stored = soaked.partials.get((window, partition), [])
+            where = f"{window}, partition {partition},"
             if copies[0]["outcome"] == "decided" and len(stored) != 1:
                 yield f"{where} was stored {len(stored)} times"
-            wanted = truth.cells(name, start, partition)
+            wanted = truth.cells(window, partition)
             for one in stored:
                 if not one["complete"]:
                     yield f"{where} was stored as incomplete"
@@ -184,27 +208,22 @@ def _counts_are_exact(soaked: Soaked, truth: Truth) -> Iterator[str]:
 
 
 def _alarms_are_right(soaked: Soaked, truth: Truth) -> Iterator[str]:
-    """Of every decided window those rooms rang that are above the threshold, and no others."""
-    rang: dict[Window, set[str]] = defaultdict(set)
-    ids: dict[tuple[str, int, str], set[str]] = defaultdict(set)
+    """Of every decided window those rooms fired that are above the threshold, and no others."""
+    fired = soaked.fired("alarms")
+    ids: dict[tuple[Window, str], set[str]] = defaultdict(set)
     for one in soaked.lines("alarms"):
-        window, room = (one["alarm"], instant_ms(one["window_start"])), one["group"]["room"]
-        rang[window].add(room)
-        ids[(*window, room)].add(one["alarm_id"])
+        ids[Window.of(one), one["group"]["room"]].add(one["alarm_id"])
     yield from (
-        f"{place} rang under {len(found)} ids" for place, found in ids.items() if len(found) > 1
+        f"{window} fired in {room} under {len(found)} ids"
+        for (window, room), found in ids.items()
+        if len(found) > 1
     )
-    both: Counter[bool] = Counter()
-    for (name, start), copies in sorted(soaked.decisions.items()):
-        wanted = truth.rings(name, start) if copies[0]["outcome"] == "decided" else set()
-        both.update({True: len(wanted), False: copies[0]["outcome"] == "decided" and not wanted})
-        if rang.get((name, start), set()) != wanted:
-            yield (
-                f"{name}: in the window from {start} on rang {sorted(rang[name, start])}, "
-                f"above the threshold were {sorted(wanted)}"
-            )
-    if not both[True]:
-        yield "nothing ever rang: the thresholds test nothing"
+    for window, copies in sorted(soaked.decisions.items()):
+        wanted = truth.fires(window) if copies[0]["outcome"] == "decided" else set()
+        if (found := fired.get(window, set())) != wanted:
+            yield f"{window} fired in {sorted(found)}, above the threshold were {sorted(wanted)}"
+    if not any(map(truth.fires, soaked.decisions)):
+        yield "nothing ever fired: the thresholds test nothing"
 
 
 def _every_event_is_accounted_for(soaked: Soaked, truth: Truth) -> Iterator[str]:
@@ -219,53 +238,35 @@ def _every_event_is_accounted_for(soaked: Soaked, truth: Truth) -> Iterator[str]
 
 def _a_replay_agrees(soaked: Soaked, truth: Truth) -> Iterator[str]:
     """The exported logs, replayed in one piece, decide alike, and account for every event alike."""
-    again: dict[Window, dict[str, Any]] = {}
-    rang: dict[Window, set[str]] = defaultdict(set)
-    for line in soaked.lines("replay"):
-        window = (line["alarm"], instant_ms(line["window_start"]))
-        if "alarm_id" in line:
-            rang[window].add(line["group"]["room"])
-        else:
-            again[window] = line
-    compared = [window for window in again if window in soaked.decisions]
+    fired = soaked.fired("replay")
+    again = {Window.of(one): one for one in soaked.lines("replay") if "alarm_id" not in one}
+    compared = again.keys() & soaked.decisions.keys()
     if len(compared) < len(soaked.decisions) // 2:
         yield f"a replay shares {len(compared)} windows of {len(soaked.decisions)}"
-    for name, start in compared:
-        wanted = truth.rings(name, start)
-        if again[name, start]["outcome"] != "decided" or rang[name, start] != wanted:
-            yield f"{name}: a replay decides the window from {start} on otherwise"
-    page = (soaked.folder / "replay.prom").read_text()
+    for window in sorted(compared):
+        alike = fired.get(window, set()) == truth.fires(window)
+        if again[window]["outcome"] != "decided" or not alike:
+            yield f"{window} is decided otherwise by a replay"
+    families = text_string_to_metric_families((soaked.folder / "replay.prom").read_text())
     told = {
         (one.name, one.labels["feed"], one.labels.get("reason", "")): round(one.value)
-        for family in text_string_to_metric_families(page)
+        for family in families
         for one in family.samples
-        if one.name in {"tocsin_events_total", "tocsin_events_dropped_total"} and one.value
+        if one.name in {_EVENTS, _DROPPED}
     }
-    accounts = {("tocsin_events_total", feed, ""): count for feed, count in truth.events.items()}
-    accounts |= {
-        ("tocsin_events_dropped_total", feed, reason): count
-        for feed, drops in truth.drops.items()
-        for reason, count in drops.items()
-    }
+    accounts = {(_EVENTS, feed, ""): count for feed, count in truth.events.items()}
+    for feed, drops in truth.drops.items():
+        accounts |= {(_DROPPED, feed, reason): count for reason, count in drops.items()}
     for place in sorted(told.keys() | accounts.keys()):
         if told.get(place, 0) != accounts.get(place, 0):
             yield f"{place}: {accounts.get(place, 0)} in the log, {told.get(place, 0)} in a replay"
 
 
 def _ledger_is_whole(soaked: Soaked) -> Iterator[str]:
-    """``verify`` is content, and the ledger's decisions are those that left."""
+    """``verify`` is content with the ledger, its archives, and what left."""
     verified = (soaked.folder / "verify.txt").read_text()
     if not verified.startswith("exit 0\nok\n"):
         yield f"tocsin ledger verify: {verified}"
-    out = json.loads((soaked.folder / "left.json").read_text())
-    for row in soaked.lines("ledger"):
-        left = soaked.decisions.get((row["alarm"], row["start_ms"]))
-        where = f"{row['alarm']}: the window from {row['start_ms']} on"
-        if left is None:
-            if row["sequence"] <= out[row["alarm"]]:
-                yield f"{where} counts as published, and is not on the topic"
-        elif (left[0]["sequence"], left[0]["outcome"]) != (row["sequence"], row["outcome"]):
-            yield f"{where} is {row['outcome']} in the ledger, {left[0]['outcome']} on the topic"
 
 
 def _workers_ended_as_told(soaked: Soaked) -> Iterator[str]:

@@ -162,12 +162,20 @@ class WorkerPool(Loop):
         public, custodian = self._ports[worker]
         with log.open("wb") as opened:
             process = subprocess.Popen(
-                _command(self._clock(worker), "run", str(self._config)),
+                [
+                    *(sys.executable, "-m", "tests.soak.worker", self._clock(worker)),
+                    *("run", self._config),
+                ],
                 stdin=subprocess.PIPE,  # it ends when this end closes
                 stdout=opened,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
-                env=_environment(SOAK_PUBLIC=str(public), SOAK_CUSTODIAN=str(custodian)),
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "SOAK_PUBLIC": str(public),
+                    "SOAK_CUSTODIAN": str(custodian),
+                },
             )
         return Life(worker, process.pid, _now_ms(), log, process)
 
@@ -186,37 +194,6 @@ class WorkerPool(Loop):
         self.ends.append(end)
         with (self._folder / "ends.jsonl").open("a") as opened:
             opened.write(f"{json.dumps(asdict(end))}\n")
-
-
-def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``tocsin ARGUMENT...`` to its end."""
-    clock = folder / "clock"
-    set_clock(clock, 0)
-    with subprocess.Popen(
-        _command(clock, *arguments),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=_environment(),
-        text=True,
-    ) as process:
-        # Not communicate(), which closes its input: for the command that is the end of the test.
-        told: list[str] = []
-        reading = threading.Thread(target=lambda: told.append(process.stderr.read()))
-        reading.start()
-        printed = process.stdout.read()
-        reading.join()
-        process.wait()
-    return subprocess.CompletedProcess(arguments, process.returncode, printed, told[0])
-
-
-def _command(clock: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "tests.soak.worker", str(clock), *arguments]
-
-
-def _environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
 def _now_ms() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
@@ -14,7 +15,7 @@ from tests.support.forms import EXPECTED_N, PEOPLE, USUAL, N
 from tests.support.scenario import ROOMS, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 WINDOW_MS = 3_000
 
@@ -45,24 +46,28 @@ class ForecastScenario(Scenario):
 
     def expect(self, start_ms: int) -> None:
         """Send the forecast of a window, not marked yet."""
-        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
-        for room, number in USUAL.items():
-            for at in range(number):
-                value = json.dumps({"room": room, "n": EXPECTED_N, "ts": start_ms + at}).encode()
-                producer.send(f"{self.name}.forecast", key=room.encode(), value=value)
-        producer.flush()
-        producer.close()
+        self._send(
+            {
+                "key": room.encode(),
+                "value": json.dumps({"room": room, "n": EXPECTED_N, "ts": start_ms + at}).encode(),
+            }
+            for room, number in USUAL.items()
+            for at in range(number)
+        )
 
     def mark(self, time_ms: int) -> None:
         """Say in both partitions that the forecast is whole up to an instant."""
-        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
         for partition in range(2):
             value, headers = encode_mark(Mark("forecast", time_ms, partition, time_ms), _KEY)
-            producer.send(
-                f"{self.name}.forecast", value=value, partition=partition, headers=headers
-            )
-        producer.flush()
-        producer.close()
+            self._send([{"value": value, "headers": headers, "partition": partition}])
+
+    def _send(self, records: Iterable[Mapping[str, Any]]) -> None:
+        with closing(
+            KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
+        ) as producer:
+            for record in records:
+                producer.send(f"{self.name}.forecast", **record)
+            producer.flush()
 
     def people(self, after_ms: int) -> int:
         """Send everybody into a window that starts after an instant; return its start.
@@ -102,7 +107,7 @@ def people_at(now_ms: int) -> list[tuple[str | None, bytes]]:
     return [(str(each["person"]), json.dumps({**each, "ts": now_ms}).encode()) for each in events]
 
 
-def rang_at(published: Sequence[Mapping[str, Any]], start_ms: int) -> set[str]:
-    """Return the rooms that rang in the window that starts then."""
+def fired_at(published: Sequence[Mapping[str, Any]], start_ms: int) -> set[str]:
+    """Return the rooms that fired in the window that starts then."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(start_ms // 1000))
     return {alarm["group"]["room"] for alarm in published if alarm["window_start"][:19] == stamp}

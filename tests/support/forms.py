@@ -1,4 +1,4 @@
-"""Every form of a condition, and the keys that go with it: alarms, and where each has to ring.
+"""Every form of a condition, and the keys that go with it: alarms, and where each has to fire.
 
 What an alarm says and what it must do stand in one row, so that a form is proved by being run. All
 of them are asked about the same people, who leave no doubt: thirty with n = 4 in the atrium, ten
@@ -44,14 +44,14 @@ class Form:
     Args:
         having: its condition.
         keys: further keys, with semicolons between them.
-        rings: where.
+        fires: where.
         open: rooms without anybody of which nothing is promised: at a threshold, or averages of
             nobody.
     """
 
     having: str
     keys: str
-    rings: frozenset[str]
+    fires: frozenset[str]
     open: frozenset[str]
 
 
@@ -67,6 +67,8 @@ FORMS: Final = {
     "quantile": _in("QUANTILE(n, 0.9) > 6", f"{_RARELY}; tolerance: 4", "library"),
     "largest": _in("MAX(n) > 6", _RARELY, "library"),
     "least": _in("MIN(n) < 6", _RARELY, "atrium"),
+    "low-average": _in("AVG(n) <= 5", f"{_RARELY}; tolerance: {{AVG(n) <= 5: 6}}", "atrium"),
+    "low-median": _in("NOT MEDIAN(n) > 6", f"{_RARELY}; tolerance: {{MEDIAN(n) > 6: 4}}", "atrium"),
     "rate": _in(
         "2.5 * COUNT(*) FILTER (WHERE n >= 8) - 0.5 * COUNT(*) > 5",
         f"{_RARELY}; tolerance: 5",
@@ -117,6 +119,7 @@ FORMS: Final = {
     "band-of-quantile": _in(
         "ABS(QUANTILE(n, 0.9) - REFERENCE) >= 3", f"{_BAND}; reference: 4", "library", surely=False
     ),
+    "feed-of-count": _in("NOT (ABS(REFERENCE - COUNT(n)) < 5)", _FEED, "library", "roof"),
     "feed-of-sum": _in("ABS(SUM(n) - REFERENCE) >= 20", _FEED, "library", "roof"),
     "feed-of-average": _in("ABS(AVG(n) - REFERENCE) >= 2.5", _FEED, "library", surely=False),
     "feed-of-median": _in("ABS(MEDIAN(n) - REFERENCE) >= 3", _FEED, "library", surely=False),

@@ -1,4 +1,4 @@
-"""What the crowd alarm of :mod:`tests.support.scenario` must count, straight from the records.
+"""What alarms of :mod:`tests.support.scenario` must count, straight from the records.
 
 Written from the promises and from nothing of Tocsin's: one pass over the log, one record at a time.
 """
@@ -13,10 +13,13 @@ from tests.support.hostile import home
 from tests.support.scenario import ROOMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 GRACE_MS = 1_000
 ALLOWED_SKEW_MS = 2_000
+
+
+Event = dict[str, Any]
 
 
 def crowd(
@@ -42,34 +45,48 @@ def crowd(
             windows): the first that they have events in.
         every: whether everybody counts in every room instead, as a quantifier has it.
     """
-    asked = wanted = set(starts_ms)
-    if few is not None:
-        begun = {start_ms // few[1] * few[1] for start_ms in asked}
-        wanted = {at for begin in begun for at in range(begin, begin + few[1], size_ms)}
-    first_room: dict[tuple[int, str, str], str] = {}
-    for record in records:
-        event = well_formed(record, partitions)
-        if event is None or record.timestamp_type != 1:
-            continue
-        for start_ms in wanted:
-            counts = (
-                start_ms <= event["ts"] < start_ms + size_ms
-                and record.timestamp < start_ms + size_ms + GRACE_MS
-                and record.timestamp >= event["ts"] - ALLOWED_SKEW_MS
-            )
-            if counts:
-                place = event["room"] if every else ""
-                first_room.setdefault((start_ms, event["person"], place), event["room"])
-    cells: dict[int, list[int]] = {start_ms: [0] * len(ROOMS) for start_ms in asked}
-    counted: Counter[tuple[int, str]] = Counter()
-    for (start_ms, person, _), room in sorted(first_room.items()):
-        if few is not None:
-            counted[start_ms // few[1], person] += 1
-            if counted[start_ms // few[1], person] > few[0]:
-                continue
-        if start_ms in asked:
-            cells[start_ms][ROOMS.index(room)] += 1
+    most, period_ms = few or (1, size_ms)
+    cells = {start_ms: [0] * len(ROOMS) for start_ms in starts_ms}
+    begun = {start_ms // period_ms * period_ms for start_ms in cells}
+    events = _usable(records, partitions)
+    used: Counter[tuple[int, str]] = Counter()
+    for start_ms in sorted(
+        at for begin in begun for at in range(begin, begin + period_ms, size_ms)
+    ):
+        rooms: dict[str, list[str]] = defaultdict(list)
+        for event in _within(events, start_ms, start_ms + size_ms):
+            mine = rooms[event["person"]]
+            if not mine or (every and event["room"] not in mine):
+                mine.append(event["room"])
+        for person, mine in rooms.items():
+            used[start_ms // period_ms, person] += 1
+            if start_ms in cells and used[start_ms // period_ms, person] <= most:
+                for room in mine:
+                    cells[start_ms][ROOMS.index(room)] += 1
     return {start_ms: tuple(values) for start_ms, values in cells.items()}
+
+
+def looks(
+    records: Iterable[Any], steps_ms: Iterable[int], *, partitions: int, size_ms: int, step_ms: int
+) -> dict[int, tuple[int, ...]]:
+    """Return per start of a step the events per room, from its window's start to its own end.
+
+    An event that came late for its step is in no look whose cut it missed, and in all later ones.
+    Copies of an event, by its id, count once.
+
+    Args:
+        records: of the events topic, by partition, then offset.
+        steps_ms: starts of the steps to look at.
+        partitions: of the topic.
+        size_ms: length of a window.
+        step_ms: length of a step.
+    """
+    events, found = _usable(records, partitions), {}
+    for start_ms in steps_ms:
+        counted = _within(events, start_ms // size_ms * size_ms, start_ms + step_ms)
+        once = {(event["room"], event["person"], event["event"]) for event in counted}
+        found[start_ms] = tuple(sum(room == one for one, *_ in once) for room in ROOMS)
+    return found
 
 
 def add_up(
@@ -96,7 +113,25 @@ def add_up(
     return {start_ms: tuple(values) for start_ms, values in sums.items()}
 
 
-def well_formed(record: Any, partitions: int) -> dict[str, Any] | None:
+def _usable(records: Iterable[Any], partitions: int) -> list[tuple[Event, int]]:
+    """Return the events that some window may count, and their append times, as the log has them."""
+    return [
+        (event, record.timestamp)
+        for record in records
+        if record.timestamp_type == 1
+        and (event := _well_formed(record, partitions)) is not None
+        and record.timestamp >= event["ts"] - ALLOWED_SKEW_MS
+    ]
+
+
+def _within(events: Iterable[tuple[Event, int]], begin_ms: int, end_ms: int) -> Iterator[Event]:
+    """Yield those that a window counts."""
+    for event, appended_ms in events:
+        if begin_ms <= event["ts"] < end_ms and appended_ms < end_ms + GRACE_MS:
+            yield event
+
+
+def _well_formed(record: Any, partitions: int) -> Event | None:
     """Return the event of a record that may count, ``None`` for a bad one."""
     try:
         event = json.loads(record.value)

@@ -1,41 +1,58 @@
-"""What this process stores, also in the form of the workers' journals."""
+"""What replays in this process count, in the form of the workers' journals."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from accountant.ledger.counts import Counts
+from stream.build import open_ledger
+from stream.replay.replay import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    import pytest
+    from accountant.records import Partial, PartialStatus, StoredDecision
+    from stream.model.alarms import Alarms
 
-    from accountant.records import Partial, PartialStatus
+__all__ = ["counts_stored", "journalled", "replayed"]
 
 
-def stored_partials(monkeypatch: pytest.MonkeyPatch) -> list[Partial]:
-    """Return a list that every partial this process stores is added to."""
-    stored: list[Partial] = []
+def journalled(partial: Partial) -> dict[str, Any]:
+    """Return the fields of a journal's line about a partial."""
+    return {
+        "alarm": partial.key.query,
+        "start_ms": partial.key.start_ms,
+        "partition": partial.partition,
+        "complete": partial.complete,
+        "index": partial.index.tolist(),
+        "value": partial.value.tolist(),
+        "digest": partial.digest,
+    }
+
+
+@contextmanager
+def counts_stored() -> Iterator[list[dict[str, Any]]]:
+    """Yield a list that every partial which this process stores meanwhile is added to."""
+    stored: list[dict[str, Any]] = []
     put_partial = Counts.put_partial
 
     def noted(self: Counts, partial: Partial) -> PartialStatus:
-        stored.append(partial)
+        stored.append(journalled(partial))
         return put_partial(self, partial)
 
-    monkeypatch.setattr(Counts, "put_partial", noted)
-    return stored
+    with mock.patch.object(Counts, "put_partial", noted):
+        yield stored
 
 
-def journalled(partials: Iterable[Partial]) -> list[dict[str, Any]]:
-    """Return partials as workers journal them, for ``add_up``."""
-    return [
-        {
-            "start_ms": one.key.start_ms,
-            "partition": one.partition,
-            "digest": one.digest,
-            "index": one.index.tolist(),
-            "value": one.value.tolist(),
-        }
-        for one in partials
-    ]
+def replayed(
+    alarms: Alarms, files: Mapping[str, Sequence[Path]]
+) -> tuple[list[StoredDecision], list[dict[str, Any]]]:
+    """Replay files into a ledger that must hold; return its decisions, and what was counted."""
+    with counts_stored() as stored, open_ledger(alarms) as ledger:
+        decisions = list(Replay(alarms, ledger, files).run())
+        found = ledger.reports.verify()
+        assert not found, found
+    return decisions, stored

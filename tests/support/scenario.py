@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -92,11 +93,10 @@ _ALARM = """\
 
 @dataclass
 class Worker:
-    """One worker process, and the step it was told to die at, if any."""
+    """One worker process."""
 
     process: BaseProcess
     log: Path
-    plan: str = ""
 
     @property
     def alive(self) -> bool:
@@ -191,35 +191,19 @@ class Scenario:
 
     def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
         """Return the configuration."""
-        return _CONFIG.format(
-            ledger=self.ledger,
-            bootstrap=self.broker.bootstrap,
-            name=self.name,
-            topic=self.topic,
-            rooms=", ".join(ROOMS),
-            codec=self.codec,
-            history=self._history(),
-            feed_lines=self.feed_lines,
-            field_lines=self.field_lines,
-            public=public,
-            custodian=custodian,
-            budget=self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
-            alarms=_ALARM.format(
-                query=self.query,
-                around=self.around,
-                window=self.window,
-                having=self.having,
-                tolerance=self.tolerance,
-                decide_timeout=self.decide_timeout,
-            )
-            + self.more,
-        )
-
-    def _history(self) -> str:
-        if self.history is None:
-            return ""
-        start, until = (datetime.fromtimestamp(ms / 1000, UTC).isoformat() for ms in self.history)
-        return f'    history: {{from: "{start}", until: "{until}"}}\n'
+        history = ""
+        if self.history is not None:
+            dates = (datetime.fromtimestamp(ms / 1000, UTC).isoformat() for ms in self.history)
+            history = '    history: {{from: "{}", until: "{}"}}\n'.format(*dates)
+        parts = {
+            **vars(self),
+            "bootstrap": self.broker.bootstrap,
+            "rooms": ", ".join(ROOMS),
+            "history": history,
+            "budget": self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
+            "alarms": _ALARM.format(**vars(self)) + self.more,
+        }
+        return _CONFIG.format(**parts, public=public, custodian=custodian)
 
     def alarms(self) -> Alarms:
         """Load the configuration; as before while its text has not changed."""
@@ -249,7 +233,7 @@ class Scenario:
         process = worker_main.start(
             self.config, self.journal, log, plan=plan, log_check_s=self.log_check_s
         )
-        worker = Worker(process, log, plan)
+        worker = Worker(process, log)
         self.workers.append(worker)
         return worker
 
@@ -265,12 +249,9 @@ class Scenario:
 
     def cursor_ms(self) -> int:
         """Return the start of the oldest undecided window, 0 before a worker registered it."""
-        ledger = open_ledger(self.alarms())
-        try:
+        with open_ledger(self.alarms()) as ledger:
             queries = ledger.reports.status().queries
             return queries[self.query].cursor_ms if self.query in queries else 0
-        finally:
-            ledger.close()
 
     def ended(self, outcome: str) -> set[int]:
         """Return the starts (ms) of the windows that ended so."""
@@ -294,38 +275,35 @@ class Scenario:
         Returns:
             When the last of them was appended, in milliseconds, by the broker's clock.
         """
-        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all", linger_ms=5)
-        try:
+        with closing(
+            KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all", linger_ms=5)
+        ) as producer:
             sent = [
                 producer.send(self.topic, key=None if key is None else key.encode(), value=value)
                 for key, value in events
             ]
             producer.flush()
             return max(future.get().timestamp for future in sent)
-        finally:
-            producer.close()
 
     def read(self, topic: str, *, isolation_level: str = "read_uncommitted") -> list[Any]:
         """Return every record of a topic, by partition, then offset."""
-        consumer = KafkaConsumer(
-            bootstrap_servers=self.broker.bootstrap,
-            enable_auto_commit=False,
-            isolation_level=isolation_level,
-            consumer_timeout_ms=4000,
-        )
-        try:
+        records: list[Any] = []
+        with closing(
+            KafkaConsumer(
+                bootstrap_servers=self.broker.bootstrap,
+                enable_auto_commit=False,
+                isolation_level=isolation_level,
+            )
+        ) as consumer:
             partitions = [
-                TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())
+                TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()
             ]
             consumer.assign(partitions)
             consumer.seek_to_beginning(*partitions)
             ends = consumer.end_offsets(partitions)
-            records: list[Any] = []
             while any(consumer.position(p) < ends[p] for p in partitions):
                 for fetched in consumer.poll(timeout_ms=500).values():
-                    records.extend(fetched)
-        finally:
-            consumer.close()
+                    records += fetched
         return sorted(records, key=lambda r: (r.partition, r.offset))
 
     def decided(self, alarm: str = "") -> dict[int, list[dict[str, Any]]]:

@@ -28,6 +28,7 @@ from operators.single.looks import EarlyAlarms
 from stream.config.loading import load
 from stream.kafka.worker import run
 from stream.logs.lines import Log
+from tests.support.recording import journalled
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -86,15 +87,7 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
     go_on = EarlyAlarms.go_on
 
     def recorded_partial(self: Counts, partial: Partial) -> PartialStatus:
-        fields = {
-            "alarm": partial.key.query,
-            "start_ms": partial.key.start_ms,
-            "partition": partial.partition,
-            "complete": partial.complete,
-            "index": partial.index.tolist(),
-            "value": partial.value.tolist(),
-            "digest": partial.digest,
-        }
+        fields = journalled(partial)
         # Once it is stored another thread may die at its step, before this one has told of it.
         journal.write("counted", **fields)
         status = put_partial(self, partial)
