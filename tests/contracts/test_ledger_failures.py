@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from threading import Thread
 
@@ -142,6 +143,9 @@ def schema_of(url):
     engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     found = sa.inspect(engine)
     kinds = (found.get_columns, found.get_pk_constraint, found.get_indexes)
-    told = {name: [repr(of(name)) for of in kinds] for name in found.get_table_names()}
+    told = {
+        name: json.dumps([of(name) for of in kinds], default=str)
+        for name in found.get_table_names()
+    }
     engine.dispose()
     return told

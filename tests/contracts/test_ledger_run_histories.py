@@ -19,7 +19,7 @@ from tests.support.transcripts import Case, Play, random_case
 
 DATABASES = ["sqlite"]
 PLAYS = 6
-CASES_FOR_A_TWIN = 40
+CASES_FOR_A_TWIN = 80
 
 
 def random_run_case(rng):
@@ -36,9 +36,9 @@ def random_run_case(rng):
         shares[name] = rng.randint(0, min(wall - shares.total(), wall // 2))
     queries = {}
     for name, query in case.queries.items():
-        changes = {"windows": None, "share": shares[name]}
+        changes = {"windows": None, "share": shares[name], "cells_per_unit": 1}
         if name in terms:
-            changes |= {"units": terms[name].worst_units, "cells_per_unit": 1}
+            changes["units"] = terms[name].worst_units
         queries[name] = replace(query, series=replace(query.series, **changes))
     loud, ends = rng.choice((0.1, 0.3)), dict(case.ends)
     for key, end in case.ends.items():

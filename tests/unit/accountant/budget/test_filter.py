@@ -14,8 +14,7 @@ from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
-from accountant.regions.regions import Region
-from accountant.regions.shapes import ANYWHERE, Shape
+from accountant.regions.shapes import ANYWHERE
 from accountant.units import PrivacyUnit
 
 
@@ -108,15 +107,6 @@ def test_an_answer_given_early_is_the_last_word(drawn, wall):
     at_least = [ended for ended, was in zip(at_worst, now, strict=True) if not was.open]
     ends = {judged(unit, wall, one, asked) for one in (at_worst, at_least)}
     assert (early is Answer.PENDING) is (len(ends) == 2)
-
-
-def test_open_windows_over_other_rows_keep_nobody_waiting():
-    """Whether a window waits depends on rows too."""
-    north, south = (Shape(Region.where(at=at).canonical) for at in "ns")
-    judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=True)])
-    assert judge.answer(charge(5, 15, 1), south) is Answer.RESERVED
-    assert judge.answer(charge(5, 15, 1), north) is Answer.PENDING
-    assert judge.answer(charge(5, 15, 4), north) is Answer.REFUSED
 
 
 def test_no_period_means_no_budget():

@@ -162,19 +162,6 @@ def test_the_example_of_mide():
     assert loss_by_predicate(charges, charges[0]).units.tolist() == [6, 6]
 
 
-def test_nothing_charged_is_nothing_lost():
-    """No charge, a free one and an empty region leave every row without loss."""
-    free = RowCharge(Region(), (), Cells.single(), UniformCost(0, 1))
-    nowhere = RowCharge(Region.nothing(), (), Cells.single(), UniformCost(5, 1))
-    for charges in ([], [free], [nowhere], [free, nowhere]):
-        worst = worst_row(charges)
-        assert (worst.value, worst.upper_bound, dict(worst.row)) == (0, 0, {})
-        assert loss_by_predicate(charges, free).units.tolist() == [0]
-    everyone = replace(free, cost=UniformCost(5, 1))
-    assert worst_row([everyone]).value == row_loss([everyone], {}) == 5
-    assert loss_by_predicate([everyone], nowhere).units.tolist() == [0]
-
-
 def test_losses_that_leave_64_bits_are_refused():
     """Sums are refused before they could wrap around and look small."""
     huge = RowCharge(Region(), (), Cells.single(), UniformCost(2**62, 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from fractions import Fraction
 
 import pytest
@@ -63,16 +62,6 @@ def test_witnesses_of_sets_of_integers_are_integers():
     witnesses = [each.witness for each in elementary([*sets, ValueSet.numbers()])]
     assert [each for each in witnesses if type(each) is int] == [-1, 0, 1, 2, 3]
     assert {type(each) for each in witnesses} == {bool, int}
-
-
-def test_elementary_takes_many_ranges():
-    """5,000 ranges of one attribute are told apart, each pattern once."""
-    rng = random.Random(5)
-    sets = [ValueSet.between(low := rng.randrange(10**6), low + 500) for _ in range(5_000)]
-    classes = elementary(sets)
-    assert len({each.members for each in classes}) == len(classes) > 5_000
-    for each in classes[:: len(classes) // 20]:
-        assert each.members == sum(1 << bit for bit, one in enumerate(sets) if each.witness in one)
 
 
 @given(st.sets(st.integers(-3, 6)), st.sets(st.integers(-3, 6)))
