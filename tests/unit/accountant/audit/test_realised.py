@@ -30,7 +30,6 @@ from tests.support.ledgers import (
     registration,
     set_up,
     settle,
-    status_of,
 )
 
 if TYPE_CHECKING:
@@ -151,18 +150,6 @@ def test_sums_are_those_of_adding_up_by_hand(ledger, file, unit, size, step):
         replace(life, ledger=again).check()
 
 
-def test_nothing_has_settled_yet(ledger):
-    """With windows that are denied or open nothing is lost, and everything is uncertain."""
-    life = lived(ledger)
-    life.deny()
-    life.reserve()
-    for period in (None, 0):
-        found = life.realised(period)
-        assert (found.windows, found.costs.tolist(), found.period) == (0, [0] * CELLS, period)
-        assert found.complete
-        assert found.min_entropy == min_entropy([0] * CELLS)
-
-
 def test_a_window_is_unpacked_once(ledger, monkeypatch):
     """Later readings unpack what is new, and change nothing of what was read before."""
     unpacked = []
@@ -225,26 +212,6 @@ def test_the_same_cells_stay_apart_over_a_change(ledger):
     assert life.realised().costs.tolist() == [2, 3, 4, 6]
     changed(life, "f3", "floor", 0)
     assert life.realised().costs.tolist() == [6] * CELLS
-
-
-@pytest.mark.parametrize(
-    ("unit", "size", "worst"),
-    [
-        (EVENT, 10, 1),  # disjoint: no event is in two of them
-        (EVENT, 30, 3),
-        (USER, 10, 5 * 2),  # two reachable cells in each
-        (USER, 70, 5 * 2),
-    ],
-)
-def test_reserved_is_what_open_reservations_hold_of_the_worst_off(ledger, unit, size, worst):
-    """Open reservations alone, each at its worst; settled and denied windows are no longer in."""
-    life = lived(ledger, unit, RISING, size=size)
-    life.deny()
-    for _ in range(5):
-        life.reserve()
-    status = status_of(ledger)
-    assert worst * WORST == status.reserved_units <= status.spent_units
-    assert (status.reservations, status.pending) == (5, 0)
 
 
 @pytest.mark.parametrize("few", [1, 2, 5])
