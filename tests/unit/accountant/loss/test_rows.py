@@ -158,12 +158,11 @@ def test_cells_that_are_not_known_are_taken_to_meet():
 
 def worst_of_groupings(asked, inside, span):
     """Return the largest loss of a row that is in the dearest cell of every grouping."""
-    worst = 0
+    worst, named = 0, [(one, one.held.cells) for one in asked]
     for at, row in product(span, inside.nonzero()[0]):
         cells = {}
-        for one in asked:
+        for one, name in named:
             if one.key.start_ms <= at < one.key.end_ms and one.query.inside[row]:
-                name = one.held.cells
                 cells[name] = cells.get(name, 0) + np.array(one.costs)
         worst = max(worst, sum(int(losses.max()) for losses in cells.values()))
     return worst
