@@ -17,7 +17,7 @@ from accountant.log.entries import Admitted, Passed, decode
 from stream.decisions.registration import registration, terms_of
 from stream.model.feeds import Clock
 from tests.support.ledgers import must_verify
-from tests.support.many import HOUR_MS, LOG, Many, Work, counted, many_alarms
+from tests.support.many import HOUR_MS, LOG, Work, counted, many_alarms
 
 KINDS = ("user", "event", "apart")
 
@@ -68,21 +68,6 @@ def test_two_hundred_alarms_are_not_listed_for_a_decision(many):
     expected = work_of_one(alone, "q000", 1)
     assert work_of_one(beside, "q001", 0).within(expected)
     assert work_of_one(beside, "q002", 0).within(expected)
-
-
-def test_alarms_that_others_decided_are_not_asked_for_again(many):
-    """A second worker that begins in the middle goes on with what is left, as the first would."""
-    one = many("event", 3)
-    one.start()
-    other = Many(one.alarms, one.ledger)
-    other.start()
-    for hour in range(3):
-        for query in one.alarms.by_name:
-            (one if hour % 2 else other).decide(query, hour)
-            other.now_ms = one.now_ms = max(one.now_ms, other.now_ms)
-    status = one.ledger.reports.status()
-    assert {query.decided for query in status.queries.values()} == {3}
-    must_verify(one.ledger)
 
 
 def test_a_window_that_was_passed_over_meanwhile_is_not_asked_for(many):
