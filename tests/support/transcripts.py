@@ -263,7 +263,9 @@ class Expected:
 
 def expected(case: Case) -> Expected:
     """Serve every window in order, each ended before the next is asked about."""
-    answers, held, runs = {}, {}, Runs()
+    answers: dict[WindowKey, Answer] = {}
+    held: dict[WindowKey, Cells] = {}
+    runs: Runs = {}
     for key in sorted(case.ends):
         fits = case.fits(key, held, runs)
         answers[key] = Answer.RESERVED if fits else Answer.REFUSED
