@@ -116,7 +116,7 @@ def test_cells_that_are_read_otherwise_are_caught(workloads):
     def full(charges, query):
         return loss_by_predicate(charges, filled(query))
 
-    assert wrong_cells(workloads[:100], without) > 10
+    assert wrong_cells(workloads[:200], without) > 10
     assert wrong_cells(workloads[:200], full) > 5
 
 
