@@ -182,7 +182,7 @@ def _small(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("_small")
-def test_without_a_grid_the_wall_stands():
+def test_more_charges_never_lose_less():
     """Charge by charge the bound never falls, nor is it below the truth; no grid comes back."""
     gave_up = []
     for seed in range(60):
