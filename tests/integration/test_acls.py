@@ -38,7 +38,7 @@ from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
@@ -258,11 +258,12 @@ MAY_NOT_COUNT = {
 
 def _assert_no_more(broker: GuardedBroker) -> None:
     """Nobody writes decisions but workers, and nobody else learns how many events there are."""
-    for asked, denied in ((_send, MAY_NOT_WRITE), (_end, MAY_NOT_COUNT)):
+    ask: Callable[[GuardedBroker, str, str], object]
+    for ask, denied in ((_send, MAY_NOT_WRITE), (_end, MAY_NOT_COUNT)):
         for name, topics in denied.items():
             for topic in topics:
                 with pytest.raises(KafkaError):
-                    asked(broker, name, topic)
+                    ask(broker, name, topic)
     for name in ("sensor-lobby", "mqtt"):
         # Kafka lets whoever may write to a topic ask for its offsets: the page on privacy says so.
         assert _end(broker, name, FEED) == _count(broker, FEED)

@@ -30,11 +30,11 @@ from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from stream.decisions.records import AlarmRecord
+    from stream.decisions.records import AlarmRecord, Record
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
@@ -191,7 +191,7 @@ def test_nothing_finer_than_the_step_is_published(seen: Seen) -> None:
     scenario, alarms = seen.scenario, seen.scenario.alarms()
     query = alarms.by_name[scenario.query]
     stored = {decision.sequence: decision for decision in seen.decisions}
-    records = {
+    records: dict[str, Callable[[StoredDecision], Sequence[Record]]] = {
         "decisions": lambda decision: [decision_record(query, alarms, decision)],
         "alarms": seen.fired,
     }

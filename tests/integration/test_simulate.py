@@ -88,7 +88,9 @@ def test_windows_and_counts_are_those_of_a_run(tmp_path: Path, partitions: int, 
     else:
         alarms, files = load(configured(tmp_path), environ={}), {"badges": [exported(tmp_path)]}
     heard: list[tuple[int, int]] = []
-    ((name, mine),) = count_history(alarms, files, on_windows=lambda *at: heard.append(at)).items()
+    ((name, mine),) = count_history(
+        alarms, files, on_windows=lambda done, total: heard.append((done, total))
+    ).items()
     assert heard == [(done, mine.windows) for done in range(1, mine.windows + 1)]
     _, stored = replayed(alarms, files)
     assert {one["alarm"] for one in stored} == {name} == set(alarms.by_name)
