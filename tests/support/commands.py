@@ -82,6 +82,19 @@ def events(folder: Path, name: str = "badges.jsonl") -> str:
     return str(path)
 
 
+def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
+    """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
+    lines = [
+        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
+        for hour, rooms in enumerate(hours)
+        for room, values in rooms.items()
+        for i, n in enumerate(values)
+    ]
+    path = folder / "visits.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
 def tocsin(*arguments: object, code: int | None = None) -> Result:
     """Run the command in this process; where a code is given, it has to end with it."""
     result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)

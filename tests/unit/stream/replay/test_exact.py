@@ -14,7 +14,7 @@ from stream.config.loading import load
 from stream.windows.instants import from_iso_utc
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 from tests.support.examples import SALES, copied
-from tests.support.recording import stored_partials
+from tests.support.recording import counts_stored
 
 FORECAST = """\
   forecast:
@@ -36,10 +36,10 @@ def decided(partials):
     """Return windows, and what is not zero by alarm, window, whether of a reference, and place."""
     found = Counter()
     for one in partials:
-        window = one.key.query, one.key.start_ms
-        for at, value in zip(one.index.tolist(), one.value.tolist(), strict=True):
-            found[*window, one.partition >= REFERENCE_PARTITIONS, at] += value
-    windows = {(one.key.query, one.key.start_ms) for one in partials}
+        window = one["alarm"], one["start_ms"]
+        for at, value in zip(one["index"], one["value"], strict=True):
+            found[*window, one["partition"] >= REFERENCE_PARTITIONS, at] += value
+    windows = {(one["alarm"], one["start_ms"]) for one in partials}
     return windows, {place: value for place, value in found.items() if value}
 
 
@@ -103,17 +103,17 @@ def _two_feeds(folder):
 
 
 @pytest.mark.parametrize("made", [_retail, _event_unit, _two_feeds])
-def test_what_is_shown_is_what_is_decided(tmp_path, monkeypatch, made):
+def test_what_is_shown_is_what_is_decided(tmp_path, made):
     """Every window, group and reference agrees with the partials of a replay of the files.
 
     Broken twin: a file with one event more is noticed.
     """
-    stored = stored_partials(monkeypatch)
     path, files = made(tmp_path)
-    found = shown(path, files)
-    assert not stored  # counting stores nothing
-    assert not list(tmp_path.rglob("*.db"))
-    tocsin("run", path, *files, "--json", code=0)
+    with counts_stored() as stored:
+        found = shown(path, files)
+        assert not stored  # counting stores nothing
+        assert not list(tmp_path.rglob("*.db"))
+        tocsin("run", path, *files, "--json", code=0)
     assert found == decided(stored)
     assert all(found)
     if made is _event_unit:
