@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
@@ -79,6 +79,11 @@ def laplace(t: float, distances: Ints) -> Floats:
     return np.asarray(math.tanh(t / 2) * np.exp(-t * np.abs(distances)), dtype=np.float64)
 
 
+def marginal_shift(t: float, share: float) -> int:
+    """Return the least shift that discrete Laplace noise passes with at most ``share``."""
+    return max(0, math.ceil(-math.log(share * (1 + math.exp(-t))) / t - 1e-12) - 1)
+
+
 @dataclass(frozen=True)
 class Side:
     """Boundaries of one side, as a walk of the noise alone sees them.
@@ -94,6 +99,11 @@ class Side:
     shifts: tuple[int, ...]
     saved: tuple[int, ...]
     drop: float = 0.0
+
+    def from_start(self, steps: int) -> Side:
+        """Return what a walk sees that begins so many steps away from being lost."""
+        shifts, saved = np.array(self.shifts) + steps, np.array(self.saved) - steps
+        return replace(self, shifts=tuple(shifts), saved=tuple(saved))
 
 
 def lattice_of(side: Side) -> Ints:
@@ -142,11 +152,7 @@ def ladder_law(of: Ladder, step: int, levels: Sequence[int] = ()) -> list[tuple[
     return found
 
 
-def worst_walk(
-    side: Side,
-    starts: Sequence[int] = (0,),
-    handed_on: Callable[[int, int], int] | None = None,
-) -> list[float]:
+def worst_walk(side: Side, handed_on: Callable[[int, int], int] | None = None) -> float:
     """Return the probability that the most hostile walk is lost, by dynamic programming.
 
     The walk may begin at any level, sees the noise itself at every level it reads, and picks any
@@ -154,41 +160,27 @@ def worst_walk(
 
     Args:
         side: the boundaries.
-        starts: s', how much noise is counted in the walk's favour; one answer for each.
         handed_on: shift of a level (second) when it is read right after another (first, -1 at the
             beginning); the side's own by default. A walk then begins at level 0.
     """
-    lattice = lattice_of(side)
-    count = len(side.levels)
-    shift_of = handed_on or (lambda _at, to: side.shifts[to])
+    lattice, last = lattice_of(side), len(side.levels) - 1
 
-    def reading(at: int, to: int, seen: Ints, onward: Floats) -> Floats:
-        shift = shift_of(at, to)
-        if to == count - 1:
-            return (seen < -shift) + side.drop * (seen == -shift)
-        return np.where(seen < -shift, 1.0, np.where(seen < side.saved[to], onward, 0.0))
+    def reading(at: int, to: int) -> Floats:
+        shift = handed_on(at, to) if handed_on else side.shifts[to]
+        lost, undecided = lattice < -shift, lattice < side.saved[to]
+        if to == last:
+            return lost + side.drop * (lattice == -shift)
+        return np.where(lost, 1.0, undecided * onwards[to])
 
-    onwards = {start: [np.zeros(lattice.size)] for start in starts}
-    for at in reversed(range(count - 1)):
-        best = {start: np.zeros(lattice.size) for start in starts}
-        for to in range(at + 1, count):
-            law = finer_given_coarser(side.levels[at], side.levels[to], lattice)
-            for start in starts:
-                value = reading(at, to, lattice + start, onwards[start][count - 1 - to])
-                best[start] = np.maximum(best[start], law @ value)
-        for start in starts:
-            onwards[start].append(best[start])
-    first = range(count if handed_on is None else 1)
-    return [
-        max(
-            float(
-                laplace(side.levels[to], lattice)
-                @ reading(-1, to, lattice + start, onwards[start][count - 1 - to])
-            )
-            for to in first
-        )
-        for start in starts
-    ]
+    onwards: dict[int, Floats] = {}
+    for at in reversed(range(last)):
+        ways = [
+            finer_given_coarser(side.levels[at], side.levels[to], lattice) @ reading(at, to)
+            for to in range(at + 1, last + 1)
+        ]
+        onwards[at] = np.max(ways, axis=0)
+    first = range(1 if handed_on else last + 1)
+    return max(float(laplace(side.levels[to], lattice) @ reading(-1, to)) for to in first)
 
 
 def ever_passed(side: Side) -> list[float]:

@@ -20,7 +20,7 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
 from operators.conditions.score import Score, score_of
 from operators.registry import create, price
-from tests.statistical.enumeration import Bools, Floats, Ints, ints
+from tests.statistical.enumeration import Bools, Floats, Ints, ints, odds
 from tests.support.formulas import BETA, random_formula
 
 if TYPE_CHECKING:
@@ -52,6 +52,15 @@ def condition_of(
     }
     more.setdefault("sensitivities", (1,) * (1 + max(places[name] for name in formula.atoms)))
     return Condition(formula, atoms, **more)
+
+
+def repeated(condition: Condition, cells: int) -> Condition:
+    """Return the same condition of one cell over many."""
+    atoms = {
+        name: replace(atom, thresholds=np.repeat(atom.thresholds, cells))
+        for name, atom in condition.atoms.items()
+    }
+    return replace(condition, atoms=atoms)
 
 
 @dataclass(frozen=True)
@@ -97,16 +106,7 @@ class Case:
 
     def holds(self, away: Mapping[str, int] | int) -> Bools:
         """Return where the condition, granted so much or, by literal, steps, is true of enough."""
-        found, data = {}, self.data
-        for one in self.condition.formula.literals:
-            atom = self.condition.atoms[atom_of(one)]
-            far = self.condition.sensitivity_of(atom_of(one))
-            grant = away if isinstance(away, int) else away[one] * far
-            row, bound = data[atom.statistic], atom.thresholds
-            found[one] = row >= bound - grant if one == atom_of(one) else row < bound + grant
-        true = self.condition.formula.evaluate_literals(found)
-        members = true.reshape(-1, self.condition.members)
-        return (members.sum(axis=1) >= self.condition.least).reshape(self.shape)
+        return holds(self.condition, self.data, away).reshape(self.shape)
 
     @cache  # noqa: B019  # a case lives as long as the tests
     def truths(self, promise: str = "misses") -> tuple[Bools, Bools]:
@@ -129,6 +129,25 @@ class Case:
         raise AssertionError("no way leads there")
 
 
+def holds(condition: Condition, data: Ints, away: Mapping[str, int] | int = 0) -> Bools:
+    """Return where a condition is true of enough groups, by definition, shape (..., answers).
+
+    Args:
+        condition: of any number of cells.
+        data: shape (statistics, ..., cells).
+        away: what its literals are granted, in units or, by literal, in steps.
+    """
+    found = {}
+    for one in condition.formula.literals:
+        atom, far = condition.atoms[atom_of(one)], condition.sensitivity_of(atom_of(one))
+        grant = away if isinstance(away, int) else away[one] * far
+        row, bound = data[atom.statistic], atom.thresholds
+        found[one] = row >= bound - grant if one == atom_of(one) else row < bound + grant
+    true = condition.formula.evaluate_literals(found)
+    groups = true.reshape(*true.shape[:-1], -1, condition.members)
+    return np.asarray(groups.sum(axis=-1) >= condition.least)
+
+
 def spread(reached: Bools, sensitivities: tuple[int, ...]) -> Bools:
     """Return what is one neighbour step away or less."""
     for axis, far in enumerate(sensitivities):
@@ -140,9 +159,9 @@ def spread(reached: Bools, sensitivities: tuple[int, ...]) -> Bools:
     return reached
 
 
-def moves_of(case: Case) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield where data and their neighbours are, for every way to move all statistics."""
-    for move in product(*(range(-far, far + 1) for far in case.far)):
+def moves_of(far: Sequence[int]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield where data and their neighbours are, for every way to move each axis so far."""
+    for move in product(*(range(-each, each + 1) for each in far)):
         here = tuple(slice(max(0, m), min(0, m) or None) for m in move)
         yield here, tuple(slice(max(0, -m), min(0, -m) or None) for m in move)
 
@@ -163,34 +182,44 @@ def broken(case: Case, read: Read | None = None, steps: int | None = None) -> se
         found.add("truth")
     if (scores[false] > -(score.steps if steps is None else steps)).any():
         found.add("tolerance")
-    for here, there in moves_of(case):
+    for here, there in moves_of(case.far):
         if (np.abs(scores[here] - scores[there]) > 1).any():
             found.add("step")
     return found
 
 
-def random_cases(seed: int, count: int) -> list[Case]:
-    """Return conditions of up to 6 literals on up to 4 statistics, many on one and the same."""
-    source = random.Random(seed)
-    cases = []
+REACH = {1: (12, 8, 4), 2: (5, 4, 3), 3: (3, 2, 1), 4: (1, 1, 1)}
+"""By how many numbers decide an answer: thresholds, tolerances and sensitivities go so far."""
+
+
+def random_cases(seed: int, count: int, *, groups: bool = False) -> list[Case]:
+    """Return conditions of up to 6 literals on up to 4 statistics, many on one and the same.
+
+    Of two or three groups each, with thresholds of their own, where there are groups.
+    """
+    source, cases = random.Random(seed), []
     while len(cases) < count:
         formula = random_formula(source, "abcdef"[: source.randint(1, 6)])
         atoms = len(formula.atoms)
         rows = source.randint(1, min(4, atoms))
+        members = source.randint(2, 3) if groups else 1
+        if rows * members not in REACH:
+            continue
+        reach, most, widest = REACH[rows * members]
         places = [*range(rows), *(source.randrange(rows) for _ in range(atoms - rows))]
         source.shuffle(places)
-        widest = {1: 4, 2: 3, 3: 1, 4: 1}[rows]
-        sensitivities = tuple(source.randint(1, widest) for _ in range(rows))
-        reach = {1: 12, 2: 5, 3: 3, 4: 1}[rows]
         condition = Condition(
-            formula,
-            {
-                name: ThresholdAtom(at, ints([source.randint(-reach, reach)]))
+            sensitivities=tuple(source.randint(1, widest) for _ in range(rows)),
+            formula=formula,
+            atoms={
+                name: ThresholdAtom(
+                    at, ints([source.randint(-reach, reach) for _ in range(members)])
+                )
                 for name, at in zip(formula.atoms, places, strict=True)
             },
-            sensitivities,
+            members=members,
+            least=source.randint(1, members) if groups else 1,
         )
-        most = {1: 8, 2: 4, 3: 2, 4: 1}[rows]
         tolerances = tuple(source.randint(0, most) for _ in range(atoms))
         edge = reach + 2 * most + widest + 1
         cases.append(Case(condition, tolerances, -edge, edge))
@@ -207,44 +236,13 @@ def groups_of(
     return Case(condition, (tolerance,) * len(names), -7, 7)
 
 
-def random_groups(seed: int, count: int) -> list[Case]:
-    """Return quantifiers over two or three groups with thresholds of their own."""
-    source, cases = random.Random(seed), []
-    texts = ("a", "NOT a", "a AND NOT b", "(a AND NOT b) OR c", "a OR (b AND NOT c)")
-    while len(cases) < count:
-        text, rows = source.choice(texts), source.choice((1, 1, 2))
-        names, members = Formula.parse(text).atoms, 2 if rows == 2 else source.choice((2, 3))
-        if len(names) < rows:
-            continue
-        thresholds = {name: [source.randint(-2, 2) for _ in range(members)] for name in names}
-        least = source.randint(1, members)
-        tolerances = tuple(source.randint(0, 1) for _ in names)
-        condition = condition_of(
-            text,
-            thresholds,
-            places={name: at % rows for at, name in enumerate(names)},
-            members=members,
-            least=least,
-            sensitivities=(1, 1) if rows == 2 else (source.randint(1, 2),),
-        )
-        far = 5 if rows == 2 else 8
-        cases.append(Case(condition, tolerances, -far, far))
-    return cases
-
-
-CASES, GROUPS = random_cases(26, 200), random_groups(3, 60)
+CASES, GROUPS = random_cases(26, 200), random_cases(2, 60, groups=True)
 PROMISED, PROMISED_GROUPS = (
     [case for case in cases if case.distance() is not None] for cases in (CASES, GROUPS)
 )
 
 
 # --- what is decided of them
-
-
-def odds(one: Floats, other: Floats) -> Floats:
-    """Return the loss of two coins."""
-    both = np.abs(np.log(one / other)), np.abs(np.log((1 - one) / (1 - other)))
-    return np.asarray(np.maximum(*both))
 
 
 def chances(case: Case, mechanism: str, aim: Aim, make: Maker = create) -> Floats:
@@ -264,7 +262,9 @@ def loss(
 ) -> float:
     """Return the largest distance of neighbours' laws; beyond an edge floats say nothing of it."""
     inside = np.clip(law, edge, 1 - edge)
-    return max(float(distance(inside[here], inside[there]).max()) for here, there in moves_of(case))
+    return max(
+        float(distance(inside[here], inside[there]).max()) for here, there in moves_of(case.far)
+    )
 
 
 def judged(

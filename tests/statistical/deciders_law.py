@@ -9,15 +9,19 @@ from itertools import product
 import numpy as np
 
 from operators.deciders import (
+    Average,
     Decider,
+    ExponentialBand,
     ExponentialQuantileBand,
+    Kind,
     LevelBound,
+    OverDomain,
+    Quantile,
     RaceBand,
-    SparseBand,
     TightBand,
     half_widths,
 )
-from operators.noise.source import KeyedNoise, NoiseSource
+from operators.noise.source import NoiseSource
 from tests.statistical.enumeration import (
     ONE,
     Floats,
@@ -25,29 +29,27 @@ from tests.statistical.enumeration import (
     geometric_masses,
     ints,
     laplace_masses,
+    odds,
 )
 
 HALF = Fraction(1, 2)
+SHARES = [HALF, Fraction(1, 4), Fraction(9, 10)]
 SLACK = 1e-9  # floats of the enumeration, far below any loss that is told apart
 Data = tuple[int, ...]
-Law = Callable[[Data], float]
 
 
 class Scripted(NoiseSource):
     """Noise that is a grid of values instead of draws, one cell per point of the grid.
 
-    The first pass records what is asked for; the second replays the whole grid. A call named in
-    ``fixed`` returns that constant instead.
+    The first pass records what is asked for, the second replays the whole grid.
     """
 
-    def __init__(self, reach: int, fixed: dict[int, int] | None = None) -> None:
+    def __init__(self, reach: int) -> None:
         """Set how far the grid goes."""
         super().__init__()
         self.reach = reach
-        self.fixed = fixed or {}
         self.axes = []
-        self.columns = []
-        self.call = 0
+        self.grid = None
 
     def discrete_laplace(self, t: Fraction, n: int) -> Ints:
         """Return the next rows of the grid over -reach .. reach."""
@@ -61,29 +63,18 @@ class Scripted(NoiseSource):
     def spread(self) -> Floats:
         """Prepare the second pass; return the mass of every point of the grid."""
         grids = np.meshgrid(*(values for values, _ in self.axes), indexing="ij")
-        self.columns = [grid.ravel() for grid in grids]
+        self.grid = np.array([grid.ravel() for grid in grids])
         masses = np.ones(1)
         for _, each in self.axes:
             masses = np.multiply.outer(masses, each).ravel()
-        self.call = 0
         return masses
 
     def _next(self, values: Ints, masses: Floats, n: int) -> Ints:
-        call, self.call = self.call, self.call + 1
-        if call in self.fixed:
-            return np.full(n, self.fixed[call])
-        if not self.columns:
+        if self.grid is None:
             self.axes += [(values, masses)] * n
             return np.zeros(n, int)
-        cells = self.columns[0].size
-        rows, self.columns = (
-            self.columns[: n // cells],
-            [
-                *self.columns[n // cells :],
-                *self.columns[: n // cells],
-            ],
-        )
-        return np.concatenate(rows)
+        rows, self.grid = np.split(self.grid, [n // self.grid.shape[1]])
+        return rows.ravel()
 
 
 def rows_of(decider: Decider | LevelBound, data: Data, reference: int) -> Ints:
@@ -95,30 +86,56 @@ def rows_of(decider: Decider | LevelBound, data: Data, reference: int) -> Ints:
     return ints(totals)[:, np.newaxis]
 
 
-def enumerated(
-    decider: Decider, data: Data, reference: int, reach: int, fixed: dict[int, int] | None = None
-) -> float:
-    """Return P["within"] by running the decider on every point of the noise grid."""
-    noise = Scripted(reach, fixed)
-    rows = rows_of(decider, data, reference)
-    decider.decide(rows, np.array([reference]), noise)
+def likely(decide: Callable[[Ints, Scripted], Ints], rows: Ints, noise: Scripted) -> Floats:
+    """Return the masses of the answers 0, 1, ... of a cell, run on every point of the noise."""
+    decide(rows, noise)
     masses = noise.spread()
-    tiled = np.repeat(rows, masses.size, axis=1)
-    references = np.full(masses.size, reference)
-    return float(masses[decider.decide(tiled, references, noise)].sum())
+    return np.bincount(decide(np.repeat(rows, masses.size, axis=1), noise), weights=masses)
 
 
-def loss(one: float, other: float) -> float:
-    """Return the larger loss of the two answers."""
-    return max(abs(math.log(one / other)), abs(math.log((1 - one) / (1 - other))))
+def enumerated(decider: Decider, rows: Ints, reference: int, noise: Scripted) -> float:
+    """Return P["within"] of a cell by running the decider on every point of the noise."""
+
+    def decide(statistics: Ints, noise: Scripted) -> Ints:
+        references = np.full(statistics.shape[1], reference)
+        return decider.decide(statistics, references, noise).astype(int)
+
+    return float(likely(decide, rows, noise)[1:].sum())
 
 
-def worst(law: Law, datasets: Iterable[Data], added: Iterable[Data]) -> float:
+def within(
+    decider: Decider | OverDomain, rows: Ints, reference: int, noise: int | Scripted = 20
+) -> float:
+    """Return P["within"] by the certified law, the table, the tails or errors, else enumerated.
+
+    Args:
+        decider: what decides.
+        rows: statistics of one cell.
+        reference: of the cell.
+        noise: how far the noise is enumerated, or all of it.
+    """
+    at = np.array([reference])
+    if isinstance(decider, OverDomain):
+        return within(decider.inner, decider.rows(rows, at), reference, noise)
+    if isinstance(decider, ExponentialQuantileBand):
+        lo, hi = decider.law(rows, at, 200)[0]
+        assert 0 <= hi - lo < 1 << 60
+        return lo / (1 << 200)
+    if isinstance(decider, TightBand):
+        return 1 - int(decider.law(rows, at)[0]) / ONE
+    if isinstance(decider, RaceBand):
+        return decider.law(tuple(rows[:, 0].tolist()), reference)
+    if isinstance(decider, ExponentialBand):
+        return 1 - float(decider.chances(rows, at)[0])
+    noise = noise if isinstance(noise, Scripted) else Scripted(noise)
+    return enumerated(decider, rows, reference, noise)
+
+
+def worst(law: Callable[[Data], float], datasets: Iterable[Data], added: Iterable[Data]) -> float:
     """Return the largest loss over all neighbours that lack what is added to a data set."""
     at = cache(law)
-    return max(
-        loss(at(data), at(tuple(sorted((*data, *more))))) for data in datasets for more in added
-    )
+    pairs = ((at(data), at(tuple(sorted((*data, *more))))) for data in datasets for more in added)
+    return max(float(odds(*pair)) for pair in pairs)
 
 
 def each(values: Iterable[int]) -> list[Data]:
@@ -133,51 +150,20 @@ def multisets(values: range, most: int) -> list[Data]:
     )
 
 
-def quantile_within(data: Data, share: Fraction, reference: int, tau: int) -> bool:
-    """Evaluate the band of a quantile on the sorted values; no data have none."""
-    rank = math.ceil(len(data) * share)
-    return bool(data) and abs(sorted(data)[rank - 1] - reference) < tau
-
-
-def mean_within(data: Data, scale: int, reference: int, tau: int) -> bool:
-    """Evaluate the band of a mean on the mean itself."""
-    return bool(data) and abs(Fraction(scale * sum(data), len(data)) - reference) < tau
+def inside(kind: Kind, data: Data, reference: int, tau: int) -> bool:
+    """Evaluate the band on the sum, the mean or the quantile itself; no data have the last two."""
+    if isinstance(kind, Quantile):
+        found = sorted(data)[math.ceil(len(data) * kind.share) - 1] if data else None
+    elif isinstance(kind, Average):
+        found = Fraction(kind.scale * sum(data), len(data)) if data else None
+    else:
+        found = sum(data)
+    return found is not None and abs(found - reference) < tau
 
 
 def step(band: TightBand, rows: Ints, reference: int) -> int:
     """Return how far a cell is from the end of its band."""
     return int(band.steps(rows, np.array([reference]))[0])
-
-
-def within(
-    decider: Decider,
-    data: Data,
-    reference: int,
-    reach: int = 20,
-    fixed: dict[int, int] | None = None,
-) -> float:
-    """Return P["within"] by the certified law, the table or the tails, else by enumeration."""
-    rows, at = rows_of(decider, data, reference), np.array([reference])
-    if isinstance(decider, ExponentialQuantileBand):
-        lo, hi = decider.law(rows, at, 200)[0]
-        assert 0 <= hi - lo < 1 << 60
-        return lo / (1 << 200)
-    if isinstance(decider, TightBand):
-        return 1 - int(decider.law(rows, at)[0]) / ONE
-    if isinstance(decider, RaceBand):
-        return decider.law(sums(data, decider.levels), reference)
-    return enumerated(decider, data, reference, reach, fixed)
-
-
-def drawn(decider: Decider, cells: list[Data], reference: int, draws: int, key: bytes) -> Ints:
-    """Return how often each cell is within, of so many draws."""
-    rows = np.hstack([rows_of(decider, data, reference) for data in cells])
-    references = np.full(len(cells) * draws, reference)
-    found = decider.decide(np.repeat(rows, draws, axis=1), references, KeyedNoise(key))
-    return np.asarray(found.reshape(len(cells), draws).sum(axis=1))
-
-
-SHARES = [HALF, Fraction(1, 4), Fraction(9, 10)]
 
 
 def sums(data: Data, levels: tuple[int, ...]) -> tuple[int, ...]:
@@ -192,49 +178,3 @@ def raised(rate: float, questions: int) -> int:
     w = np.convolve(v, laplace_masses(Fraction(rate), reach))  # from -reach on
     tails = w[::-1].cumsum()[::-1]
     return next(r for r in range(reach) if tails[reach + r + 1] <= 1 / (questions + 1))
-
-
-def svt_law(band: SparseBand, data: Data, reference: int) -> float:
-    """Return P["within"] of ``svt``, written down from its definition in closed tails."""
-    t, levels, per = float(band.epsilon) / 3, band.levels, band.kind.events
-    q, bound = math.exp(-t), band.bound
-    deep = math.ceil(40 / t)
-    rho = np.arange(-deep, deep + 1)
-    rho_mass = laplace_masses(band.epsilon / 3, deep)
-
-    def yes(steps: Ints, rate: float, r: int) -> Floats:
-        """Return P[v >= rho + r - steps]."""
-        return np.exp(-rate * np.maximum(0, r - steps))
-
-    rate = t / 3
-    wide = math.ceil(40 / rate)
-    z = np.arange(-wide * per, wide * per + 1)
-    z_mass = laplace_masses(Fraction(rate) / per, wide * per)
-    keep = z_mass > 1e-14
-    z, z_mass = z[keep], z_mass[keep]
-    r1 = np.arange(-wide, wide + 1)
-    r1_mass = laplace_masses(Fraction(rate), wide)
-    a, b = bound.share.numerator, bound.share.denominator
-    open_mass = np.multiply.outer(z_mass, r1_mass)
-    chosen = []
-    for level in levels:
-        count = sum(x <= level for x in data)
-        steps = (b * count - a * (len(data) + z)) // (b * per)
-        p = yes(steps[:, None] - r1[None, :], rate, raised(rate, len(levels)))
-        chosen.append(float((open_mass * p).sum()))
-        open_mass = open_mass * (1 - p)
-    chosen[-1] += float(open_mass.sum())
-    never_over = np.ones(rho.size)
-    never_above = np.ones(rho.size)
-    total = 0.0
-    for level, chance in zip(levels, chosen, strict=True):
-        capped = sum(min(x, level) for x in data)
-        for noes, line in (
-            (never_over, reference + band.tau),
-            (never_above, reference - band.tau + 1),
-        ):
-            step = (capped - line) // (per * level)
-            np.multiply(noes, 1 - yes(step - rho, t, raised(t, len(levels))), out=noes)
-        total += chance * float((rho_mass * never_over * (1 - never_above)).sum())
-    assert 0 < q < 1
-    return total

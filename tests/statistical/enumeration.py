@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from operators.noise.source import KeyedNoise, NoiseSource
+from operators.noise.source import NoiseSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ DIGITS = 120
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
-Words: TypeAlias = NDArray[np.uint64]
+Words64: TypeAlias = NDArray[np.uint64]
 
 ONE = 1 << 64  # probability one in the units of the tables under test
 
@@ -48,8 +48,15 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
     return value * (1 - margin), value * (1 + margin)
 
 
+def odds(one: ArrayLike, other: ArrayLike) -> Floats:
+    """Return the loss of two coins, infinite where only one of them is sure."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        yes, no = np.divide(one, other), np.divide(np.subtract(1, one), np.subtract(1, other))
+        return np.asarray(np.fmax(np.abs(np.log(yes)), np.abs(np.log(no))))  # both sure: nan
+
+
 def loss_violations(
-    law: Callable[[Ints], Words],
+    law: Callable[[Ints], Words64],
     statistics: Ints,
     sensitivity: int,
     epsilon: Fraction,
@@ -173,14 +180,20 @@ class GivenNoise(NoiseSource):
     geometric = discrete_laplace
 
 
+class Words(NoiseSource):
+    """Hands out chosen words of 64 bits, from the first one again where there are too few."""
+
+    def __init__(self, words: ArrayLike) -> None:
+        """Keep the words."""
+        super().__init__()
+        self.words = np.array(words, np.uint64)
+
+    def uint64(self, n: int) -> Words64:
+        """Return them."""
+        return np.resize(self.words, n)
+
+
 def over(operator: Any, cells: int) -> Any:
     """Return the same operator over more cells of the same threshold."""
     thresholds = np.repeat(operator.test.thresholds, cells)
     return replace(operator, test=replace(operator.test, thresholds=thresholds))
-
-
-def frequencies(operator: Any, statistics: Ints, draws: int, key: bytes) -> Ints:
-    """Return how often each statistic fires, of so many draws."""
-    cells = np.repeat(statistics, draws)
-    fired = over(operator, cells.size).decide(cells, KeyedNoise(key)).fired
-    return np.asarray(fired.reshape(statistics.size, draws).sum(axis=1))

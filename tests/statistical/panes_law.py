@@ -7,10 +7,9 @@ that the ratio of the two is bounded exactly where it is for the whole law.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,11 @@ from tests.statistical.enumeration import GivenNoise, ints
 from tests.support.svt import RATE
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from fractions import Fraction
 
     from operators.panes import Panes
+    from tests.statistical.enumeration import Ints
 
     Law = Mapping[Hashable, Fraction]
 
@@ -43,12 +44,12 @@ def asked(
     comparison: Comparison = Comparison.GT,
     sensitivity: int = 1,
     cells: int = CELLS,
-    step: int = 1,
     max_fpr: Fraction | None = None,
+    **more: int,
 ) -> PaneQuestion:
     """Return a question of one threshold."""
     test = IntegerTest(comparison, np.full(cells, threshold), sensitivity)
-    return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes, step)
+    return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes, **more)
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,6 @@ class Window:
 
     question: int
     panes: tuple[int, ...]
-
-
-def mass(z: int, q: Fraction) -> Fraction:
-    """Return P[Z = z]."""
-    return (1 - q) / (1 + q) * q ** abs(z)
 
 
 def decided(
@@ -96,15 +92,24 @@ def decided(
     noisy = panes.release(statistics, noise)
     assert noise.rates == [panes.rate]
     fired = [panes.decide(each.question, noisy[list(each.panes)]) for each in windows]
-    weights = np.abs(values - statistics).sum(axis=0).tolist()
-    seen = defaultdict(lambda: defaultdict(int))
-    for at, outcome in enumerate(zip(*(each.tolist() for each in fired), strict=True)):
-        key = (outcome, tuple(noisy[:, at].tolist())) if released else outcome
-        seen[key][weights[at]] += 1
+    outcomes = zip(*(each.tolist() for each in fired), strict=True)
+    if released:
+        outcomes = zip(outcomes, map(tuple, noisy.T.tolist()), strict=True)
+    return law_in_box(outcomes, values, counts, q)
+
+
+def law_in_box(
+    outcomes: Iterable[Hashable], noisy: Ints, counts: Sequence[int], q: Fraction
+) -> Law:
+    """Return the law of outcomes, one for every column of noisy panes."""
+    far = np.abs(noisy - ints(counts)[:, None]).sum(axis=0).tolist()
+    seen = defaultdict(Counter)
+    for outcome, weight in zip(outcomes, far, strict=True):
+        seen[outcome][weight] += 1
     each = ((1 - q) / (1 + q)) ** len(counts)
     return {
-        key: each * sum((many * q**far for far, many in found.items()), start=Fraction(0))
-        for key, found in seen.items()
+        outcome: each * sum(many * q**weight for weight, many in found.items())
+        for outcome, found in seen.items()
     }
 
 
@@ -125,11 +130,3 @@ def exact_tail(epsilon: Fraction, terms: int, at: int) -> Decimal:
             (each * beyond[k + at] for k, each in enumerate(masses) if k + at < len(beyond)),
             start=Decimal(0),
         )
-
-
-def law_of(draws: Iterator[tuple[Fraction, Hashable]]) -> Law:
-    """Add up the probabilities of outcomes."""
-    found = defaultdict(Fraction)
-    for probability, outcome in draws:
-        found[outcome] += probability
-    return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REACH = 400  # what is cut off of any threshold noise below is under exp(-120)
 AT = np.arange(-REACH, REACH + 1)
-Steps = tuple[int, ...]
+Steps = tuple[Any, ...]
 
 
 def geometric(rate: float) -> Floats:
@@ -95,28 +95,25 @@ def terms(
 
 
 @cache
-def law(run: Run, steps: Steps, orders: tuple[Steps, ...] = ()) -> Law:
+def law(run: Run, steps: Steps) -> Law:
     """Return the probability of every transcript of (cell, answer), with what is released.
 
     Args:
-        run: that asks.
+        run: that asks, cell by cell in every round.
         steps: step count per cell.
-        orders: the order in which each round asks cells; by their numbers where there is none.
     """
-    natural = tuple(range(len(steps)))
 
     def turn(said: Said) -> dict[Any, Any]:
         left, rang = [*said], set[int]()
-        for order in [*orders, *[natural] * run.plan.questions][: run.plan.questions]:
-            for cell in order:
-                if len(rang) == run.plan.alarms:
-                    return {}
-                if cell in rang:
-                    continue
-                if not left:
-                    return run.answers(cell, steps[cell])
-                if left.pop(0)[1]:  # type: ignore[index]  # as ``answers`` has it
-                    rang.add(cell)
+        for cell in [*range(len(steps))] * run.plan.questions:
+            if len(rang) == run.plan.alarms:
+                return {}
+            if cell in rang:
+                continue
+            if not left:
+                return run.answers(cell, steps[cell])
+            if left.pop(0)[1]:  # type: ignore[index]  # as ``answers`` has it
+                rang.add(cell)
         return {}
 
     return transcripts(run.threshold, turn)

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -18,23 +19,22 @@ from operators.deciders import (
     planned,
     tau_min,
 )
-from tests.statistical.deciders_law import enumerated, sums
+from tests.statistical.deciders_law import rows_of, sums, within
 
 
 def test_lm_errs_as_its_proposition_says():
     """DP-PQD 4.2, with the integer noise's factor inside the band and as a bound outside it."""
-    for epsilon in (Fraction(1, 10), Fraction(1)):
+    for epsilon, distance in product((Fraction(1, 10), Fraction(1)), range(20)):
         band = LaplaceBand.planned(Count(), epsilon, 5)
-        factor = 2 / (1 + math.exp(-float(epsilon)))
-        for distance in range(20):
-            within = enumerated(band, (1,) * (30 + distance), 30, 400)
-            error = 1 - within if distance < 5 else within
-            assert band.error(distance) == pytest.approx(error, abs=1e-12)
-            printed = laplace_error(distance, 5, epsilon)
-            if distance < 5:
-                assert error == pytest.approx(factor * printed, abs=1e-12)
-            else:
-                assert error <= printed + 1e-12
+        chance = within(band, rows_of(band, (1,) * (30 + distance), 30), 30, 400)
+        error = 1 - chance if distance < 5 else chance
+        assert band.error(distance) == pytest.approx(error, abs=1e-12)
+        printed = laplace_error(distance, 5, epsilon)
+        if distance < 5:
+            factor = 2 / (1 + math.exp(-float(epsilon)))
+            assert error == pytest.approx(factor * printed, abs=1e-12)
+        else:
+            assert error <= printed + 1e-12
 
 
 @pytest.mark.parametrize("kind", [Count(), Sum(0, 6)], ids=str)
@@ -42,27 +42,24 @@ def test_lm_errs_as_its_proposition_says():
 @pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 100)])
 def test_effectiveness_thresholds_are_least(kind, epsilon, delta):
     """At the threshold both errors of Definition 3.4 are at most delta; one less breaks one."""
-    makers = {
-        "lm": lambda tau: LaplaceBand.planned(kind, epsilon, tau),
-        "em": lambda tau: ExponentialBand.planned(kind, epsilon, tau),
-        "tight": lambda tau: TightBand.planned(kind, epsilon, tau),
-    }
-    for name, make in makers.items():
+    makers = {"lm": LaplaceBand.planned, "em": ExponentialBand.planned, "tight": TightBand.planned}
+
+    def errors(name, tau):
+        band = makers[name](kind, epsilon, tau)
+        return max(band.error(0), band.error(2 * tau), band.error(2 * tau + 1))
+
+    for name in makers:
         least = tau_min(name, kind, epsilon, delta)
-
-        def errors(tau, make=make):
-            band = make(tau)
-            return max(band.error(0), band.error(2 * tau), band.error(2 * tau + 1))
-
-        assert errors(least) <= float(delta) * (1 + 1e-9)
-        assert least == 1 or errors(least - 1) > float(delta)
+        assert errors(name, least) <= float(delta) * (1 + 1e-9)
+        assert least == 1 or errors(name, least - 1) > float(delta)
     paper = exponential_threshold(epsilon, delta, kind.sensitivity)
     assert math.ceil(paper) == tau_min("em", kind, epsilon, delta)  # Proposition 4.7
     real = laplace_threshold(epsilon, delta, kind.sensitivity)
     exact = tau_min("lm", kind, epsilon, delta)
     assert real <= exact <= real + kind.sensitivity + 1  # Propositions 4.3 and 5.2, corrected
     printed = math.ceil(laplace_threshold(epsilon, delta, kind.sensitivity, printed=True))
-    assert makers["lm"](printed).error(0) > float(delta)  # as printed, they do not hold
+    short = LaplaceBand.planned(kind, epsilon, printed)
+    assert short.error(0) > float(delta)  # as printed, they do not hold
 
 
 def test_the_printed_examples_are_short():
@@ -90,10 +87,8 @@ def test_r2t_keeps_its_proposition(delta):
         assert ours <= printed
         if largest == 2:
             assert choose(kind, epsilon, ours, delta, largest=largest).decider == "r2t"
-        for tau in (printed, ours):
+        for tau, number in product((printed, ours), (0, 1, 50, 10_000)):
             band = planned("r2t", kind, epsilon, tau, delta)
-            for number in (0, 1, 50, 10_000):
-                data, total = sums((largest,) * number, band.levels), largest * number
-                assert 1 - band.law(data, total) <= delta
-                assert band.law(data, total - 2 * tau) <= delta
-                assert band.law(data, total + 2 * tau) <= delta
+            data, total = sums((largest,) * number, band.levels), largest * number
+            assert 1 - band.law(data, total) <= delta
+            assert max(band.law(data, total - 2 * tau), band.law(data, total + 2 * tau)) <= delta

@@ -1,4 +1,4 @@
-"""What deciders draw: laws written down from their definitions, and frequencies that meet them."""
+"""What deciders draw: laws written down from their definitions, and the words that meet them."""
 
 import math
 from fractions import Fraction
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from operators.deciders import (
+    Average,
     AverageLaplaceBand,
     Count,
     ExponentialBand,
     ExponentialQuantileBand,
     HistogramBand,
-    PrivateBound,
+    LaplaceBand,
     Quantile,
     RaceBand,
     SparseBand,
@@ -22,27 +23,15 @@ from operators.deciders import (
 )
 from operators.noise.source import KeyedNoise
 from tests.statistical.deciders_law import (
-    SHARES,
-    drawn,
+    Scripted,
     enumerated,
-    mean_within,
+    inside,
     multisets,
-    quantile_within,
     rows_of,
-    sums,
-    svt_law,
+    within,
 )
-from tests.statistical.enumeration import bernoulli_chi_square
-from tests.statistical.test_deciders_losses_exact import BANDS, MEANS, MEDIAN
-
-DRAWS = 20_000
-
-
-def em_law(band, data, reference):
-    """Return P["within"] of a count by the certified errors."""
-    distance = abs(len(data) - reference)
-    wrong = band.error(distance)
-    return 1 - wrong if distance < band.tau else wrong
+from tests.statistical.enumeration import Words
+from tests.statistical.test_deciders_losses_exact import TIGHT
 
 
 def em_quantile_law(band, data, reference):
@@ -57,100 +46,87 @@ def em_quantile_law(band, data, reference):
 
 
 RNG = np.random.default_rng(5)
+POINTS = range(0, 60, 3)
+COUNTS = [(1,) * count for count in range(40)]
 DRAWN = {
-    "em": (
-        ExponentialBand.planned(Count(), Fraction(1, 3), 6),
-        [(1,) * count for count in range(40)],
-        20,
-        em_law,
-    ),
+    "em": (ExponentialBand.planned(Count(), Fraction(1, 3), 6), COUNTS, 20),
+    "tight": (TightBand.planned(Count(), Fraction(1, 3), 6), COUNTS, 20),
     "em of a quantile": (
-        ExponentialQuantileBand.planned(
-            Quantile(Fraction(1, 4), range(0, 60, 3)), Fraction(3, 10), 8
-        ),
-        [tuple(RNG.choice(range(0, 60, 3), size).tolist()) for size in (0, 1, 5, 40, 200)],
+        ExponentialQuantileBand.planned(Quantile(Fraction(1, 4), POINTS), Fraction(3, 10), 8),
+        [tuple(RNG.choice(POINTS, size).tolist()) for size in (0, 1, 5, 40, 200)],
         15,
-        em_quantile_law,
-    ),
-    "svt": (
-        SparseBand.planned(Sum(0, 16), Fraction(4), 40, PrivateBound(Fraction(3, 4))),
-        [(2,) * a + (5,) * b + (16,) * c for a, b, c in product((0, 8, 30), (0, 9), (0, 4))],
-        60,
-        svt_law,
     ),
 }
 
 
+def edge(band, data, rows, reference):
+    """Return bounds of 2^64 times a probability, and the answer where a word is below it."""
+    at = np.array([reference])
+    if isinstance(band, TightBand):
+        (outside,) = band.law(rows, at).tolist()
+        return outside, outside, False
+    if isinstance(band, ExponentialQuantileBand):
+        return *band.law(rows, at, 64)[0], True
+    distance = abs(len(data) - reference)
+    return *band.wrong(abs(min(distance, 2 * band.tau) - band.tau), 64), distance >= band.tau
+
+
 @pytest.mark.parametrize("name", DRAWN)
-def test_frequencies_follow_the_law(name):
-    """Drawn in every cell; laws three per cent or one cell off are refused."""
-    band, cells, reference, law = DRAWN[name]
-    laws = np.array([law(band, data, reference) for data in cells])
-    counts = drawn(band, cells, reference, DRAWS, name.encode())
-    assert laws.max() > 0.5
-    assert bernoulli_chi_square(counts, DRAWS, laws) > 1e-4
-    for twin in (laws * 0.97, np.roll(laws, 1)):
-        assert bernoulli_chi_square(counts, DRAWS, twin) < 1e-9
+def test_words_on_either_side_of_a_probability_decide(name):
+    """In every cell; what a table leaves open is settled by certified bounds, both ways."""
+    band, cells, reference = DRAWN[name]
+    for data in cells:
+        rows = rows_of(band, data, reference)
+        lo, hi, below = edge(band, data, rows, reference)
+        assert lo <= hi <= lo + 2
+        for word, answer in ((lo - 1, below), (hi, not below)):
+            assert band.decide(rows, np.array([reference]), Words([word])) == answer
+
+
+def test_em_of_a_quantile_is_as_the_paper_has_it():
+    """The certified law is that of plain exponentials."""
+    band, cells, reference = DRAWN["em of a quantile"]
+    for data in cells:
+        exact = em_quantile_law(band, data, reference)
+        assert within(band, rows_of(band, data, reference), reference) == pytest.approx(exact)
 
 
 def test_em_is_right_where_an_exponential_overflows():
     """At tau epsilon = 1e6 every answer is right, and one half only where it must be."""
     far = 10**6
     band = ExponentialBand.planned(Count(), Fraction(1), far)
-    aggregates = np.array([0, 2 * far, 5 * far, 3 * far + 1000, far + 1000, 4 * far])
-    for seed in range(20):
-        references, noise = np.full(6, 2 * far), KeyedNoise(bytes([seed]))
-        found = band.decide(aggregates[np.newaxis], references, noise)
-        assert found.tolist() == [False, True, False, False, True, False]
+    aggregates = np.array([[0, 2 * far, 5 * far, 3 * far + 1000, far + 1000, 4 * far]])
+    found = band.decide(aggregates.repeat(20, 1), np.full(120, 2 * far), KeyedNoise(b"far"))
+    assert found.reshape(6, 20).all(axis=1).tolist() == [False, True, False, False, True, False]
+    assert not found.reshape(6, 20)[[0, 2, 3, 5]].any()
     assert band.wrong(0, 64) == (1 << 63, 1 << 63)
-    edges = np.full((1, 10_000), far)
-    found = band.decide(edges, np.full(10_000, 2 * far), KeyedNoise(b"edge"))
-    assert 4_700 < found.sum() < 5_300
-
-
-def test_em_quantile_settles_what_its_table_leaves_open():
-    """Words at the very edge of a probability are settled by certified bounds, both ways."""
-    band = ExponentialQuantileBand.planned(MEDIAN, Fraction(1), 2)
-    rows = rows_of(band, (1, 4, 4, 6, 9), 4)
-    lo, _ = band.law(rows, np.array([4]), 64)[0]
-
-    class Edge(KeyedNoise):
-        def uint64(self, n):
-            return np.full(n, self.word, dtype=np.uint64)
-
-        word = 0
-
-    for word, answer in ((lo - 2, True), (lo + 2, False)):
-        noise = Edge(b"edge")
-        noise.word = word
-        assert band.decide(rows, np.array([4]), noise)[0] == answer
 
 
 def test_r2t_enumerated_is_its_closed_law():
     """The product of tails is the law of the code, noise by noise."""
     band = RaceBand.planned(Sum(0, 4), Fraction(3), 5)
     for data, reference in product(((), (4, 4, 3), (1,) * 9, (4,) * 12), (0, 8, 40)):
-        found = enumerated(band, data, reference, 120)
-        assert found == pytest.approx(band.law(sums(data, band.levels), reference), abs=1e-9)
+        rows = rows_of(band, data, reference)
+        found = enumerated(band, rows, reference, Scripted(120))
+        assert found == pytest.approx(within(band, rows, reference), abs=1e-9)
 
 
-@pytest.mark.parametrize("share", SHARES, ids=str)
-@pytest.mark.parametrize("kind", [TightBand, HistogramBand, ExponentialQuantileBand])
-def test_quantile_deciders_are_right_without_noise(
-    share,
-    kind,
-):
-    """At a vast epsilon every quantile decider answers as sorting does, ties and all."""
-    decider = kind.planned(Quantile(share, range(5)), Fraction(4000), 1)
-    for data in multisets(range(5), 4)[1:]:
-        found = decider.decide(rows_of(decider, data, 2), np.array([2]), KeyedNoise(b"q"))
-        assert found[0] == quantile_within(data, share, 2, 1), data
+PLANNERS = {
+    Average: [AverageLaplaceBand],
+    Quantile: [TightBand, HistogramBand, ExponentialQuantileBand],
+    Sum: [TightBand, LaplaceBand, RaceBand, SparseBand],
+}
+SURE = [
+    (planner, *of)
+    for of in (*TIGHT, (Sum(0, 4), 7, 3, range(5)))
+    for planner in PLANNERS[type(of[0])]
+]
 
 
-def test_lm_of_a_mean_is_right_without_noise():
-    """At a large epsilon it is the truth about every small data set, none included."""
-    for kind, reference, tau in BANDS:
-        band = AverageLaplaceBand.planned(kind, Fraction(10**6), tau)
-        for data in multisets(MEANS, 4):
-            truth = float(mean_within(data, kind.scale, reference, tau))
-            assert enumerated(band, data, reference, 1) == pytest.approx(truth, abs=1e-9)
+@pytest.mark.parametrize(("planner", "kind", "reference", "tau", "values"), SURE, ids=str)
+def test_deciders_are_right_without_noise(planner, kind, reference, tau, values):
+    """At a vast epsilon all answer as arithmetic does; a quantile of nothing is left to chance."""
+    decider, at = planner.planned(kind, Fraction(4000), tau), np.array([reference])
+    for data in multisets(values, 4)[isinstance(kind, Quantile) :]:
+        found = decider.decide(rows_of(decider, data, reference), at, KeyedNoise(b"q"))
+        assert found[0] == inside(kind, data, reference, tau), data

@@ -14,7 +14,7 @@ from operators.deciders import (
     Sum,
     TightBand,
 )
-from tests.statistical.deciders_law import HALF, multisets, quantile_within, rows_of
+from tests.statistical.deciders_law import HALF, inside, multisets, rows_of, step
 from tests.statistical.enumeration import (
     ONE,
     exp_bounds,
@@ -64,34 +64,32 @@ def test_tight_reaches_what_no_decider_can_pass():
 def units_to(data, outside, values, most):
     """Return how many events have to be added or removed until a cell is outside, or most + 1."""
     front = {data}
-    for step in range(most + 1):
-        if any(outside(each) for each in front):
-            return step
+    for changed in range(most + 1):
+        if any(map(outside, front)):
+            return changed
         added = {tuple(sorted((*each, value))) for each in front for value in values}
         front = added | {each[:at] + each[at + 1 :] for each in front for at in range(len(each))}
     return most + 1
 
 
-def test_steps_are_the_units_that_must_change_for_counts_and_medians():
-    """So no decider is better inside; for sums the data may be further from the end than steps."""
-    count = TightBand.planned(Count(), Fraction(1), 3)
-    for number in range(3, 8):
-        found = units_to((1,) * number, lambda d: abs(len(d) - 5) >= 3, range(1, 2), 4)
-        assert count.steps(rows_of(count, (1,) * number, 5), np.array([5]))[0] == -found
-    kind = Quantile(HALF, range(3))
-    for tau, reference in ((1, 1), (1, 0), (2, 2)):
-        band = TightBand.planned(kind, Fraction(1), tau)
+MEDIAN, ONES = Quantile(HALF, range(3)), [(1,) * number for number in range(3, 8)]
+CHANGED = [
+    (Count(), 5, 3, range(1, 2), ONES),
+    *((MEDIAN, at, tau, range(3), multisets(range(3), 4)) for at, tau in ((1, 1), (0, 1), (2, 2))),
+]
 
-        def left(data, tau=tau, reference=reference):
-            return not quantile_within(data, HALF, reference, tau)
 
-        for data in multisets(range(3), 4):
-            step = int(band.steps(rows_of(band, data, reference), np.array([reference]))[0])
-            if -3 <= step < 0:
-                assert units_to(data, left, range(3), 3) == -step
-    total = TightBand.planned(Sum(0, 7), Fraction(1), 13)
-    assert total.steps(rows_of(total, (1,) * 10, 18), np.array([18]))[0] == -1
-    assert units_to((1,) * 10, lambda d: abs(sum(d) - 18) >= 13, range(8), 2) == 3
+@pytest.mark.parametrize(("kind", "reference", "tau", "values", "datasets"), CHANGED, ids=str)
+def test_steps_are_the_units_that_must_change(kind, reference, tau, values, datasets):
+    """So no decider is better inside, for counts and medians."""
+    band = TightBand.planned(kind, Fraction(1), tau)
+    steps = {data: -step(band, rows_of(band, data, reference), reference) for data in datasets}
+    near = {data: far for data, far in steps.items() if 0 < far < 4}
+
+    def outside(data):
+        return not inside(kind, data, reference, tau)
+
+    assert {data: units_to(data, outside, values, 3) for data in near} == near != {}
 
 
 def test_the_default_boundary_makes_the_largest_error_least():

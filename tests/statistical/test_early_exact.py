@@ -1,4 +1,7 @@
-"""Early alarms by enumeration: a window costs its charge, not more, and keeps what it promises."""
+"""Early alarms by enumeration: a window costs its charge, not more, and keeps what it promises.
+
+That the code answers as the definition does is held by ``test_early_pipeline_exact``.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,24 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
-from itertools import product
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
 
 from accountant.costs.runs import StoredRun
-from accountant.units import UNITS_PER_EPSILON
 from operators.registry import create
-from operators.registry import price as priced
-from operators.single.adapter import Scored
+from operators.registry import price as price_of
 from operators.single.looks import EachLook, EarlyAlarms
-from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks
-from tests.statistical.enumeration import GivenNoise
-from tests.statistical.svt_law import run_of, terms
-from tests.support.exact import losses, transcripts
+from tests.statistical.enumeration import ONE, ints
+from tests.statistical.svt_law import law, run_of, terms
+from tests.support.exact import excess
 from tests.support.svt import aim, condition
 
-"""Step counts of one cell, one per look."""
-BOX = range(-3, 3)
 LOOKS = 3
-GROWING = [path for path in product(BOX, repeat=LOOKS) if path == tuple(sorted(path))]
+GROWING = list(combinations_with_replacement(range(-3, 3), LOOKS))
+"""Step counts of one cell, one per look."""
 EARLY = replace(aim(4), looks=LOOKS)
 
 
@@ -49,46 +48,27 @@ def price(run, *, steady):
     return max(both) if steady else sum(both)
 
 
-def first_look(run, path, twin=""):
-    """Return how likely each look is the first that rings, by transcripts.
+def within(run):
+    """Return a twin that tells whether half of the last step's growth would have rung as well."""
 
-    A twin asks a cell ``again`` that rang, or tells ``within`` whether half of the last step's
-    growth would have rung as well.
+    def released(growth):
+        before, step = growth
+        rings, early = run.ring(step), run.ring((before + step) // 2)
+        return {"early": np.minimum(early, rings), "late": np.maximum(rings - early, 0.0)}
+
+    finer = replace(run, ring=lambda growth: run.ring(growth[1]), released=released)
+    return lambda path: law(finer, tuple(zip((path[0], *path), path, strict=False)))
+
+
+def neighbours(path, *, forgets=False):
+    """Return the paths with one event more or less: it lies in a step and in all later ones.
+
+    Or up to where a later event makes no difference of it, as in a distinct count, which forgets.
     """
-
-    def turn(said):
-        look = len(said)
-        if look == len(path) or (said and said[-1][1] and twin != "again"):
-            return {}
-        found = run.answers(look, path[look])
-        if twin == "within":
-            rings = found.pop((look, True))
-            early = run.ring((path[look - 1 if look else 0] + path[look]) // 2)
-            found[look, True, "early"] = np.minimum(early, rings)
-            found[look, True, "late"] = np.maximum(rings - early, 0.0)
-        return found
-
-    return transcripts(run.threshold, turn)
-
-
-def moved(path, spans):
-    """Return the paths with one event more or less, that lies in some looks."""
-    return [
-        tuple(step + by * (look in span) for look, step in enumerate(path))
-        for span in spans
-        for by in (1, -1)
-    ]
-
-
-def neighbours(path):
-    """Return the paths with one event more or less: it lies in a step and in all later ones."""
-    return moved(path, (range(first, len(path)) for first in range(len(path))))
-
-
-def forgetting(path):
-    """Return those where a later event makes no difference of it, as in a distinct count."""
-    looks = range(len(path))
-    return moved(path, (looks[a:b] for a in looks for b in range(a + 1, len(path) + 1)))
+    for first, end in combinations(range(len(path) + 1), 2):
+        if forgets or end == len(path):
+            for by in (1, -1):
+                yield (*path[:first], *(step + by for step in path[first:end]), *path[end:])
 
 
 def kept(step):
@@ -96,22 +76,14 @@ def kept(step):
     return StoredRun("", "", (), 1, 1, step.after.left, 0, 0, 0, step.after.state)
 
 
-def steps_of(early, path):
-    """Return the statistics of every look that give all cells a path's step counts."""
-    test = early.condition.test(early.condition.formula.literals[0])
-    zero = int(test.thresholds[0]) + int(test.quantise(test.thresholds)[0] < 0)
-    shape = 1, early.condition.cells
-    return [np.full(shape, zero + step) for step in path]
-
-
-def counted(cells=1, *, steady=True):
+def counted(*, steady=True):
     """Return COUNT > 50, of events that stay or may be forgotten."""
-    return replace(condition(cells), steady=steady)
+    return replace(condition(1), steady=steady)
 
 
-def planned(mechanism, cells=1, *, steady=True):
+def planned(mechanism, *, steady=True):
     """Return what looks at it so often."""
-    found = create(mechanism, counted(cells, steady=steady), EARLY)
+    found = create(mechanism, counted(steady=steady), EARLY)
     assert isinstance(found, EarlyAlarms)
     return found
 
@@ -119,18 +91,17 @@ def planned(mechanism, cells=1, *, steady=True):
 def asked_by(early):
     """Return a planned run as the enumeration sees it."""
     assert isinstance(early.looker, RunLooks)
-    return run_of(early.looker.terms)
+    return run_of(replace(early.looker.terms, questions=1))  # each look is a cell of its own
 
 
-def worst(law, others, paths):
+def worst(of, others, paths):
     """Return the worst loss of any outcome, over all neighbours."""
-    told = cache(law)
-    pairs = ((path, other) for path in paths for other in others(path))
-    return max(loss for one, two in pairs for _, loss in losses(told(one), told(two)))
+    told = cache(of)
+    return max(excess(told(path), told(other)) for path in paths for other in others(path))
 
 
-FALLING = [path for path in product(range(-2, 2), repeat=LOOKS) if path != tuple(sorted(path))]
-FORGETS = {True: neighbours, False: forgetting}
+FALLING = sorted({*product(range(-2, 2), repeat=LOOKS)}.difference(GROWING))
+FORGETS = {True: neighbours, False: partial(neighbours, forgets=True)}
 """Neighbours, by whether events stay."""
 RUNS = {
     "sound": SOUND,
@@ -147,51 +118,33 @@ def test_an_event_that_stays_pays_the_dearer_of_threshold_and_ring(name):
     In a distinct count a later event may stand for it. Of the planned terms that is what the ledger
     is told; sums that fall cost no more, as the proof asks nothing of the path.
     """
-    run, law = RUNS[name], partial(first_look, RUNS[name])
+    run, told = RUNS[name], partial(law, RUNS[name])
     for steady, others in FORGETS.items():
-        assert abs(worst(law, others, GROWING) - price(run, steady=steady)) < 1e-9
-        assert worst(law, others, FALLING) < price(run, steady=steady) + 1e-9
+        assert abs(worst(told, others, GROWING) - price(run, steady=steady)) < 1e-9
+        assert worst(told, others, FALLING) < price(run, steady=steady) + 1e-9
         if name == f"as planned, {steady}":
             epsilon = float(planned("svt", steady=steady).plan.epsilon)
             assert math.isclose(price(run, steady=steady), epsilon, rel_tol=1e-9)
 
 
-FRESH = run_of(plan(), crashes=True)
+TWINS = {
+    "a threshold drawn anew for every step": (partial(law, run_of(plan(), crashes=True)), 0.05),
+    "a cell that rings twice": (partial(law, run_of(replace(plan(), alarms=LOOKS))), 0.05),
+    "a time finer than a step": (within(SOUND), 99),
+}
 
 
-@pytest.mark.parametrize(
-    ("run", "twin", "least"), [(FRESH, "", 0.05), (SOUND, "again", 0.05), (SOUND, "within", 99)]
-)
-def test_broken_looks_are_caught(run, twin, least):
-    """A threshold drawn anew for every step, a cell that rings twice, a time finer than a step."""
+@pytest.mark.parametrize("name", TWINS)
+def test_broken_looks_are_caught(name):
+    """Each loses more than is charged, whether events stay or may be forgotten."""
+    twin, least = TWINS[name]
     for steady, others in FORGETS.items():
-        law = partial(first_look, run, twin=twin)
-        assert worst(law, others, GROWING) > price(run, steady=steady) + least
+        assert worst(twin, others, GROWING) > price(SOUND, steady=steady) + least
 
 
 def test_a_distinct_count_at_the_price_of_a_count_is_caught():
     """Who takes every count for one in which events stay charges too little."""
-    law = partial(first_look, SOUND)
-    assert worst(law, forgetting, GROWING) > price(SOUND, steady=True) + 0.4
-
-
-def test_the_code_has_the_law_of_the_definition():
-    """All noises in a box as cells of one window: which look rings, weighed by their chances."""
-    side, path = 16, (-2, 0, 1)
-    axes = np.meshgrid(*[np.arange(side)] * (LOOKS + 1), indexing="ij")
-    rho, *asked = (axis.ravel() for axis in axes)
-    early = planned("svt", cells=rho.size)
-    plan = asked_by(early).plan
-    noise = GivenNoise(rho, *asked)
-    first = first_rings(early, path, noise)
-    rates = [plan.threshold_rate, *[plan.query_rate] * LOOKS]
-    mass = np.ones(rho.size)
-    for rate, drawn in zip(map(float, rates), (rho, *asked), strict=True):
-        mass *= -math.expm1(-rate) * np.exp(-rate * drawn)
-    outside = 1 - mass.sum()
-    for look, chance in by_look(first_look(asked_by(early), path)).items():
-        assert -1e-12 <= chance - mass[first == look].sum() <= outside + 1e-12
-    assert noise.rates == rates
+    assert worst(partial(law, SOUND), FORGETS[False], GROWING) > price(SOUND, steady=True) + 0.4
 
 
 def by_look(law):
@@ -199,33 +152,15 @@ def by_look(law):
     return {len(said) - 1 if said[-1][1] else -1: mass for said, mass in law.items()}
 
 
-def first_rings(early, path, noise):
-    """Return the first look that rings, per cell, or -1, as the ledger carries the state along."""
-    first = np.full(early.condition.cells, -1)
-    before = None
-    for look, statistics in enumerate(steps_of(early, path)):
-        step = early.go_on(statistics, before, noise, window=look)
-        assert not (first[step.fired] >= 0).any()  # once per window
-        first[step.fired] = look
-        before = kept(step)
-    return first
-
-
 def of_each_look(early, path):
     """Return the law of looks that are decisions of their own, in rationals."""
     assert isinstance(early.looker, EachLook)
-    scored = early.looker.operator
-    assert isinstance(scored, Scored)
-    once = scored.operator
-    assert isinstance(once, Tslm)
-    found = {}
-    left = Fraction(1)
-    for look, statistics in enumerate(steps_of(early, path)):
-        rings = Fraction(int(once.law(scored.score.read(statistics))[0]), 1 << 64)
+    scored, left, found = early.looker.operator, Fraction(1), {}
+    for look, step in enumerate(path):
+        rings = Fraction(int(scored.operator.law(scored.score.read(ints([[51 + step]])))[0]), ONE)
         found[look] = left * rings
         left *= 1 - rings
-    found[-1] = left
-    return found
+    return found | {-1: left}
 
 
 def test_decisions_of_their_own_cost_their_sum_and_not_more():
@@ -237,7 +172,7 @@ def test_decisions_of_their_own_cost_their_sum_and_not_more():
 
 
 LAWS = {
-    "svt": lambda early, path: by_look(first_look(asked_by(early), path)),
+    "svt": lambda early, path: by_look(law(asked_by(early), path)),
     "tslm": of_each_look,
 }
 
@@ -245,19 +180,13 @@ LAWS = {
 @pytest.mark.parametrize("mechanism", LAWS)
 def test_misses_and_false_alarms_are_as_promised(mechanism):
     """What holds at the end has rung by then; what never comes near seldom rings at any look."""
-    early = planned(mechanism)
-    chances = LAWS[mechanism]
-    steps = condition().test(condition().formula.literals[0]).steps(EARLY.tolerances[0])
-    far = -(10**6)
-    missed = max(
-        chances(early, path)[-1]
-        for path in ((far, far, 0), (far, 0, 0), (0, 0, 0), (far, far, 2), (2, 2, 0))
-    )
-    assert missed <= EARLY.max_fnr
-    assert missed > 0.9 * EARLY.max_fnr
-    false = 1 - chances(early, (-steps,) * LOOKS)[-1]
+    early, chances = planned(mechanism), LAWS[mechanism]
+    steps, far = early.condition.test("a").steps(EARLY.tolerances[0]), -(10**6)
+    true = ((far, far, 0), (far, 0, 0), (0, 0, 0), (far, far, 2), (2, 2, 0))
+    missed = max(chances(early, path)[-1] for path in true)
+    assert 0.9 * EARLY.max_fnr < missed <= EARLY.max_fnr
+    false, nearer = (1 - chances(early, (far,) * LOOKS)[-1] for far in (-steps, 1 - steps))
     assert 0 < false <= EARLY.max_fnr
-    nearer = 1 - chances(early, (1 - steps,) * LOOKS)[-1]
     assert nearer > false
 
 
@@ -268,9 +197,7 @@ def test_misses_and_false_alarms_are_as_promised(mechanism):
 def test_prices_beside_one_decision(looks, steady, times):
     """The table of the guide: prices of a window beside one decision at its end."""
     asked = aim(15)
-    run = priced("svt", counted(steady=steady), replace(asked, looks=looks))
-    once = priced("tslm", condition(), asked)
-    each = priced("tslm", condition(), replace(asked, looks=looks))
-    assert abs(float(run.epsilon / once.epsilon) - times) < 0.02
-    assert each.epsilon > 5 * run.epsilon
-    assert run.epsilon * UNITS_PER_EPSILON == int(run.epsilon * UNITS_PER_EPSILON)
+    run = price_of("svt", counted(steady=steady), replace(asked, looks=looks)).epsilon
+    once = price_of("tslm", condition(), asked).epsilon
+    assert abs(float(run / once) - times) < 0.02
+    assert price_of("tslm", condition(), replace(asked, looks=looks)).epsilon > 5 * run

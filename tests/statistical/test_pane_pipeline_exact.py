@@ -6,12 +6,9 @@ YAML to the ledger decides them all.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from math import prod
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -20,34 +17,41 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.counting.bounding import Contributions
 from stream.decisions import judge
 from stream.decisions.counts import counts_of
-from stream.decisions.panes import StoredPanes, decoded
+from stream.decisions.panes import decoded
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
 from tests.statistical.enumeration import GivenNoise, ints
-from tests.statistical.panes_law import mass
+from tests.statistical.panes_law import law_in_box
 from tests.support.exact import worst_ratio
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 Q = Fraction(1, 3)
 BOX = range(-4, 8)
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
 CUMULATIVE = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
-ALARMS = (
-    alarm("warning", SLIDING, "COUNT(*) > 1", tolerance="0"),
-    alarm("critical", SLIDING, "COUNT(*) > 3", tolerance="0"),
-    alarm("whole", "TUMBLE(ts, INTERVAL '3' MINUTE)", "COUNT(*) > 4", tolerance="0"),
-)
+WHOLE = "TUMBLE(ts, INTERVAL '3' MINUTE)"
+MINUTE = "TUMBLE(ts, INTERVAL '1' MINUTE)"
 COUNTS = (1, 0, 2)
-EARLY = (
-    alarm("early", CUMULATIVE, "COUNT(*) > 2", tolerance="0"),
-    alarm("critical", CUMULATIVE, "COUNT(*) > 4", tolerance="0"),
-    alarm("sliding", SLIDING, "COUNT(*) > 2", tolerance="0"),
-)
+
+
+def counting(*alarms, of="COUNT(*)", release=None):
+    """Return alarms without a tolerance: name, window, what is passed; released: those, or all."""
+    return tuple(
+        alarm(
+            name,
+            window,
+            f"{of} > {above}",
+            tolerance="0",
+            release=release and ("counts" if name in release else "alarms"),
+        )
+        for name, window, above in alarms
+    )
+
+
+HOPPING = ("warning", SLIDING, 1), ("critical", SLIDING, 3), ("whole", WHOLE, 4)
+STEPS = ("early", CUMULATIVE, 2), ("critical", CUMULATIVE, 4)
+ALARMS, EARLY = counting(*HOPPING), counting(*STEPS, ("sliding", SLIDING, 2))
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def law(
     own = np.tile(ints(counted), draws)[:, None]
     values = ints(list(product(box, repeat=own.size))).T
     rooms = [f"r{at}" for at in range(values.shape[1])]
-    unit = unit.format(rooms=len(rooms))
+    unit = unit.replace("ROOMS", str(len(rooms)))
     until = f"00:{len(counts):02d}"
     alarms = configured(folder, *written, rooms=rooms, until=until, unit=unit, wall="100000")
     (panes,) = alarms.panes.values()
@@ -122,12 +126,11 @@ def law(
     np.testing.assert_array_equal(np.stack(stored), values[: len(counts)])
     fired = [{one["room"] for _, one in released_alarms(each)} for each in windows]
     left = [{one.group["room"]: one.count for one in count_records(each)} for each in windows]
-    found = defaultdict(Fraction)
-    for at, room in enumerate(rooms):
-        outcome = tuple(room in each for each in fired), tuple(each.get(room) for each in left)
-        chances = (mass(drawn, Q) for drawn in (values - own)[:, at].tolist())
-        found[outcome] += prod(chances, start=Fraction(1))
-    return found
+    outcomes = [
+        (tuple(room in each for each in fired), tuple(each.get(room) for each in left))
+        for room in rooms
+    ]
+    return law_in_box(outcomes, values, own[:, 0], Q)
 
 
 def told_apart(folder, *neighbours, **of):
@@ -143,77 +146,65 @@ def test_an_event_loses_no_more_than_its_pane_is_charged(tmp_path, written):
     """
     more = (COUNTS[0], COUNTS[1] + 1, COUNTS[2])
     worst = told_apart(tmp_path, {"counts": COUNTS}, {"counts": more}, written=written)
-    assert worst is not None
     assert Fraction(8, 10) / Q < worst <= 1 / Q
 
 
-SMALL = range(-3, 6)
-CAPS = "privacy_unit: user, period: 1d, contribution: {{max_groups_per_window: {rooms}"
-SHOWN = (
-    alarm("early", CUMULATIVE, "COUNT(*) > 2", tolerance="0", release="counts"),
-    alarm("whole", "TUMBLE(ts, INTERVAL '3' MINUTE)", "COUNT(*) > 4", tolerance="0"),
-)
-"""Counts of every step: together they are the noisy panes."""
+CAPS = "privacy_unit: user, period: 1d, contribution: {max_groups_per_window: ROOMS}"
+TWO, ONE = (CAPS.replace("ROOMS", f"ROOMS, max_windows_per_period: {most}") for most in (2, 1))
+SHOWN = counting(STEPS[0], HOPPING[2], release={"early"})
+"""Counts of every step: together they are the noisy panes, in however small a box."""
+PEOPLE = counting(*STEPS, ("whole", WHOLE, 3), of="COUNT(DISTINCT person)", release={"early"})
+SMALL = range(-1, 4)
 EVERYWHERE = Person(comes=(0, 1, 2), counts=(0, 1, 2), charged=3)
+COMER = Person(times=1, moves=2)
+AGAIN = replace(COMER, comes=(0, 2), counts=(0,))
+"""An event in the first minute, of somebody who comes again in the last."""
+
+
+def of_person(folder, there, absent, written=SHOWN, **unit):
+    """Return the greatest ratio with a person and without, or with less of what she does."""
+    of = {"counts": COUNTS, "written": written, "box": SMALL, **unit}
+    return told_apart(folder, {"person": there}, {"person": absent}, **of)
 
 
 @pytest.mark.parametrize(
-    ("caps", "person"),
+    ("unit", "person"),
     [
         (CAPS, EVERYWHERE),
         (CAPS, Person(comes=(0, 2), counts=(0, 2), charged=3)),
-        (f"{CAPS}, max_windows_per_period: 2", replace(EVERYWHERE, counts=(0, 1), charged=2)),
-        (f"{CAPS}, max_windows_per_period: 2", Person(comes=(1, 2), counts=(1, 2), charged=2)),
-        (f"{CAPS}, max_windows_per_period: 1", replace(EVERYWHERE, counts=(0,), charged=1)),
+        (TWO, replace(EVERYWHERE, counts=(0, 1), charged=2)),
+        (TWO, Person(comes=(1, 2), counts=(1, 2), charged=2)),
+        (ONE, replace(EVERYWHERE, counts=(0,), charged=1)),
     ],
 )
-def test_a_person_loses_what_the_panes_that_count_her_are_charged(tmp_path, caps, person):
+def test_a_person_loses_what_the_panes_that_count_her_are_charged(tmp_path, unit, person):
     """All her events of a day: each pane is a window of hers, whatever windows are made of it.
 
     A cap lets her count in the first panes that she is in; what it charges is met, and the rest of
     her events moves nothing.
     """
-    of = {"counts": COUNTS, "written": SHOWN, "box": SMALL, "unit": f"{caps}}}}}"}
     absent = Person(charged=person.charged)
-    worst = told_apart(tmp_path, {"person": person}, {"person": absent}, **of)
-    assert worst == Q ** -len(person.counts)
+    assert of_person(tmp_path, person, absent, unit=unit) == Q ** -len(person.counts)
     assert len(person.counts) <= person.charged
 
 
 def test_a_cap_that_panes_forget_is_caught(tmp_path, monkeypatch):
     """A twin that counts everybody in every pane, and is charged for two of three."""
     monkeypatch.setattr("stream.counting.sharing.windows_cap", lambda _query, _budget: None)
-    unit = f"{CAPS}, max_windows_per_period: 2}}}}"
-    of = {"counts": COUNTS, "written": SHOWN, "box": SMALL, "unit": unit}
     there, absent = replace(EVERYWHERE, charged=2), Person(charged=2)
-    assert told_apart(tmp_path, {"person": there}, {"person": absent}, **of) == Q**-3
+    assert of_person(tmp_path, there, absent, unit=TWO) == Q**-3
 
 
-PEOPLE = tuple(
-    alarm(name, window, f"COUNT(DISTINCT person) > {above}", tolerance="0", release=released)
-    for name, window, above, released in (
-        ("early", CUMULATIVE, 2, "counts"),
-        ("critical", CUMULATIVE, 4, "alarms"),
-        ("whole", "TUMBLE(ts, INTERVAL '3' MINUTE)", 3, "alarms"),
-    )
+@pytest.mark.parametrize(
+    ("there", "gone", "lost"),
+    [
+        (AGAIN, replace(AGAIN, comes=(2,), counts=(2,)), 2),
+        (replace(COMER, comes=(1,), counts=(1,)), COMER, 1),
+    ],
 )
-COMER = Person(times=1, moves=2)
-AGAIN = replace(COMER, comes=(0, 2), counts=(0,))
-"""An event in the first minute, of somebody who comes again in the last."""
-
-
-def test_an_event_whose_person_comes_again_loses_two_panes_and_is_charged_for_them(
-    tmp_path,
-):
+def test_an_event_whose_person_comes_again_loses_two_panes(tmp_path, there, gone, lost):
     """Without it she counts in the last pane: one less here, one more there, and both are met."""
-    for one, other, ratio in (
-        (AGAIN, replace(AGAIN, comes=(2,), counts=(2,)), Q**-2),
-        (replace(COMER, comes=(1,), counts=(1,)), COMER, 1 / Q),
-    ):
-        folder = tmp_path / str(ratio).replace("/", "_")
-        folder.mkdir()
-        of = {"counts": COUNTS, "written": PEOPLE, "box": SMALL}
-        assert told_apart(folder, {"person": one}, {"person": other}, **of) == ratio
+    assert of_person(tmp_path, there, gone, PEOPLE) == Q**-lost
 
 
 def test_people_who_are_added_up_over_panes_are_caught(tmp_path, monkeypatch):
@@ -226,49 +217,8 @@ def test_people_who_are_added_up_over_panes_are_caught(tmp_path, monkeypatch):
         law(tmp_path, COUNTS, written=PEOPLE, box=SMALL, person=AGAIN)
 
 
-TWICE = tuple(
-    alarm(name, "TUMBLE(ts, INTERVAL '1' MINUTE)", f"COUNT(*) > {above}", tolerance="0")
-    for name, above in (("warning", 2), ("critical", 3))
-)
-
-
-@pytest.mark.parametrize("broken", [False, True])
-def test_fresh_noise_for_each_window_is_caught(tmp_path, monkeypatch, broken):
-    """Two thresholds on one pane share its noise; a twin that draws for each of them loses more."""
-    if broken:
-        drawn = iter(range(1 << 10))
-        whole = StoredPanes.over
-
-        def anew(self, query, start_ms, end_ms):
-            """Return the counts with the next noise: stored panes are the first axis of the box."""
-            stored = whole(self, query, start_ms, end_ms)
-            assert not isinstance(stored, str)
-            values = ints(list(product(BOX, repeat=3))).T
-            return values[1 + next(drawn) % 2][None]
-
-        monkeypatch.setattr(StoredPanes, "over", anew)
-        monkeypatch.setattr(GivenNoise, "discrete_laplace", _noting(3))
-    one, other = ({"counts": (count,)} for count in (0, 1))
-    worst = told_apart(tmp_path, one, other, written=TWICE, draws=3 if broken else 1)
-    assert worst is not None
-    assert (worst > Fraction(5, 2) / Q) is broken
-    assert (worst <= 1 / Q) is not broken
-
-
-COUNTED = (
-    alarm("warning", SLIDING, "COUNT(*) > 1", tolerance="0", release="counts"),
-    alarm("critical", SLIDING, "COUNT(*) > 3", tolerance="0"),
-    alarm(
-        "whole",
-        "TUMBLE(ts, INTERVAL '3' MINUTE)",
-        "COUNT(*) > 4",
-        tolerance="0",
-        release="counts",
-    ),
-)
-ONCE = alarm(
-    "hall", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 2", tolerance="0", release="counts"
-)
+COUNTED = counting(*HOPPING, release={"warning", "whole"})
+ONCE = counting(("hall", MINUTE, 2), release={"hall"})
 
 
 def test_released_counts_cost_nothing_more(tmp_path):
@@ -279,42 +229,32 @@ def test_released_counts_cost_nothing_more(tmp_path):
     """
     box = range(-2, 5)
     before = law(tmp_path / "before", COUNTS, written=COUNTED, box=box)
-    told = [counts for _, counts in cast("Iterable[tuple[object, tuple[int | None, ...]]]", before)]
-    assert min(count for counts in told for count in counts if count is not None) == 3 * -2
+    told = [count for _, counts in before for count in counts if count is not None]
+    assert min(told) == 3 * -2
     for pane in range(3):
         more = tuple(count + (at == pane) for at, count in enumerate(COUNTS))
         after = law(tmp_path / str(pane), more, written=COUNTED, box=box)
         assert worst_ratio(before, after) == 1 / Q
 
 
-@pytest.mark.parametrize("twin", ["", "exact", "fresh"])
+@pytest.mark.parametrize("twin", ["exact", "fresh"])
 def test_counts_of_more_than_the_stored_panes_are_caught(tmp_path, monkeypatch, twin):
     """Counts of what was counted lose without a bound; counts with noise of their own, twice."""
     draws = 2 if twin == "fresh" else 1
-    values = ints(list(product(BOX, repeat=draws))).T
+    fresh = ints(list(product(BOX, repeat=draws))).T[-1:]
     monkeypatch.setattr(GivenNoise, "discrete_laplace", _noting(draws))
     laws = []
     for count in (0, 1):
-        others = {"exact": np.full_like(values[:1], count), "fresh": values[-1:]}
+        others = fresh if twin == "fresh" else np.full_like(fresh, count)
 
-        def given(
-            query,
-            operator,
-            noisy,
-            others=others,
-        ):
+        def given(query, operator, _noisy, others=others):
             """Return counts of something else than the noisy panes."""
-            return counts_of(query, operator, others.get(twin, noisy))
+            return counts_of(query, operator, others)
 
         monkeypatch.setattr(judge, "counts_of", given)
-        laws.append(law(tmp_path / str(count), (count,), written=(ONCE,), draws=draws))
+        laws.append(law(tmp_path / str(count), (count,), written=ONCE, draws=draws))
     worst = worst_ratio(*laws)
-    if twin == "exact":
-        assert worst is None
-    else:
-        assert worst is not None
-        assert (worst == 1 / Q) is not bool(twin)
-        assert (worst > Fraction(5, 2) / Q) is bool(twin)
+    assert worst is None if twin == "exact" else worst > Fraction(5, 2) / Q
 
 
 def _noting(draws):

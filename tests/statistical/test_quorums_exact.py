@@ -5,6 +5,7 @@ From SQL to the law of the score, over all numbers of values below, at and above
 
 from __future__ import annotations
 
+import operator as op
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
@@ -30,18 +31,18 @@ AGGREGATES = {
     "QUANTILE(x, 0.75)": lambda values: Fraction(sorted(values)[-(-3 * len(values) // 4) - 1]),
 }
 COMPARISONS = {
-    Comparison.GT: lambda left: left > 2,
-    Comparison.GE: lambda left: left >= 2,
-    Comparison.LT: lambda left: left < 2,
-    Comparison.LE: lambda left: left <= 2,
-    Comparison.EQ: lambda left: left == 2,
-    Comparison.NE: lambda left: left != 2,
+    Comparison.GT: op.gt,
+    Comparison.GE: op.ge,
+    Comparison.LT: op.lt,
+    Comparison.LE: op.le,
+    Comparison.EQ: op.eq,
+    Comparison.NE: op.ne,
 }
 _SUMS = {Comparison.GT, Comparison.LT, Comparison.NE}
 _RANKS = {Comparison.GT, Comparison.GE, Comparison.EQ, Comparison.NE}
 FALSE_OF_0 = defaultdict(set, {"AVG(x)": _SUMS, "MEDIAN(x)": _RANKS, "QUANTILE(x, 0.75)": _RANKS})
 """Whose sum of nothing, 0, is false by one step and needs no guard: their tolerance grants it."""
-MANY = tuple(product((0, 1, 2, 5, 12, 33, 60), repeat=3))
+MANY = tuple(product((0, 1, 2, 5, 11, 33, 60), repeat=3))
 """How many values are 1, 2 and 3; the first of them: none."""
 
 
@@ -77,7 +78,7 @@ def test_an_empty_cell_fires_as_seldom_as_any_other_that_must_not(tmp_path, aggr
 
     Enough are as many as the tolerance spans, of each value that there is.
     """
-    for comparison, tolerance, cap in product(COMPARISONS, (0, 1, 5), (1, 3)):
+    for comparison, tolerance, cap in product(COMPARISONS, (0, 5), (1, 3)):
         query = asked(tmp_path, aggregate, comparison, tolerance, cap)
         law, condition = chances(query), query.condition
         assert law[0] <= ALPHA + CLOSE or (tolerance and comparison in FALSE_OF_0[aggregate])
@@ -86,9 +87,8 @@ def test_an_empty_cell_fires_as_seldom_as_any_other_that_must_not(tmp_path, aggr
             for one in condition.formula.literals
         )
         values = [[1] * one + [2] * two + [3] * three for one, two, three in MANY]
-        true = [
-            bool(each) and COMPARISONS[comparison](AGGREGATES[aggregate](each)) for each in values
-        ]
+        holds, value_of = COMPARISONS[comparison], AGGREGATES[aggregate]
+        true = [bool(each) and holds(value_of(each), 2) for each in values]
         sure = [all(n == 0 or n >= enough for n in many) for many in MANY]
         assert law[np.array(true) & sure].min(initial=1) >= 1 - BETA - CLOSE
         granted = statistics(query)[:, np.newaxis, :]
@@ -106,16 +106,3 @@ def test_a_guard_and_an_extreme_with_a_tolerance_are_caught(tmp_path, having, co
         query = asked(tmp_path, having, comparison, tolerance, 1)
         law = chances(query, guards=frozenset(), extremes=frozenset())
         assert law[0] == pytest.approx(fires, abs=1e-3)
-
-
-def test_the_quorum_of_an_extreme_ends_its_tolerance(tmp_path):
-    """2u + 1 values beyond the threshold are enough; one less is granted, and none is not."""
-    query = asked(tmp_path, "MAX(x)", Comparison.GT, 5, 1)
-    beyond = np.arange(13)[np.newaxis]
-    law = create("tslm", query.condition, query.aim).chances(0, beyond)
-    assert law[0] <= ALPHA + CLOSE < law[1]
-    assert law[10] < 1 - BETA - CLOSE <= law[11]
-    wide = asked(tmp_path, "MAX(x)", Comparison.GT, 0, 3)
-    law = create("tslm", wide.condition, wide.aim).chances(0, beyond)
-    assert law[0] <= ALPHA + CLOSE
-    assert law[1] >= 1 - BETA - CLOSE

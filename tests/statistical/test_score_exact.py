@@ -9,8 +9,15 @@ from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
 from operators.conditions.syntax import fold
 from operators.single.tslm import theoretical_limit
-from tests.statistical.condition_law import BETA, CASES, GROUPS, Case, broken, condition_of
-from tests.statistical.enumeration import ints
+from tests.statistical.condition_law import (
+    BETA,
+    CASES,
+    GROUPS,
+    Case,
+    broken,
+    condition_of,
+    holds,
+)
 
 SHARED = "(a AND NOT b) OR c"  # of one count: above 100 and below 50, or above 200
 
@@ -63,21 +70,38 @@ def test_literals_on_one_statistic_leave_more_steps_than_the_strictest(case, ste
 
 def test_cells_with_other_thresholds_have_scores_of_their_own():
     """Which sets of literals can hold together is found cell by cell; the fewest steps count."""
-    thresholds = {"a": [101, 21, 31], "b": [50, 50, 30], "c": [201, 201, 400]}
-    of = condition_of(SHARED, thresholds, places=dict.fromkeys(thresholds, 0))
-    score = score_of(of, (1, 1, 20))
-    data = np.arange(-10, 460)[None]
-    alone = []
-    for cell in range(3):
-        case = counts(SHARED, {name: each[cell] for name, each in thresholds.items()}, (1, 1, 20))
-        alone.append(case.score.steps)
-        assert score.of(cell, data).tolist() == case.score.of(0, data).tolist()
+    alone = [
+        counts(SHARED, {name: each[cell] for name, each in OWN.items()}, (1, 1, 20)).score.steps
+        for cell in range(3)
+    ]
+    score = score_of(MANY["cells"], (1, 1, 20))
     assert alone == [41, 3, 41]
     assert score.steps == 3
     assert score.decisive in {"a", "NOT b"}
-    windows = ints([[[75, 30, 0]], [[201, 10, 500]]])
-    assert score.read(windows).tolist() == [score.read(each).tolist() for each in windows]
-    assert (score.read(windows) >= 0).tolist() == [[False, True, False], [True, False, True]]
+
+
+OWN = {"a": [101, 21, 31], "b": [50, 50, 30], "c": [201, 201, 400]}
+MANY = {
+    "cells": condition_of(SHARED, OWN, places=dict.fromkeys(OWN, 0)),
+    "statistics": condition_of(SHARED, OWN, places={"a": 0, "b": 1, "c": 0}, sensitivities=(1, 2)),
+    "groups": condition_of("a", {"a": (1, 2, 30, 4, 50, 60)}, members=3, least=2),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_cells_and_windows_are_scored_as_each_alone(name):
+    """Windows batched, cells or groups that follow each other with thresholds of their own."""
+    of = MANY[name]
+    score = score_of(of, (1,) * len(of.atoms))
+    windows = np.random.default_rng(3).integers(-9, 260, (50, of.statistics, of.cells))
+    scores, true = score.read(windows), holds(of, windows.swapaxes(0, 1))
+    assert ((scores >= 0) == true).all()
+    assert 0 < true.mean() < 1
+    for window, found, truth in zip(windows, scores, true, strict=True):
+        assert (of.truth(window) == truth).all()
+        assert (score.read(window) == found).all()
+        for at, own in enumerate(np.split(window, of.answers, axis=1)):
+            assert score.of(at, own[:, None] if of.members > 1 else own) == found[at]
 
 
 def test_what_is_written_without_need_costs_nothing():

@@ -34,13 +34,13 @@ from tests.statistical.condition_law import (
     looks_loss,
     odds,
 )
-from tests.statistical.enumeration import ints, least_epsilon
+from tests.statistical.enumeration import least_epsilon
 from tests.statistical.svt_law import run_loss
 
 SLACK = 1e-6
 SIX = tuple("abcdef")
 FAMILIES = {"trees": PROMISED, "groups": PROMISED_GROUPS}
-OF_EVERY = {"ppwlm": 6, "dppwlm": 6, "svt": 6}
+OF_EVERY = {"ppwlm": 6, "dppwlm": 12, "svt": 6}
 """One of so many cases is tried, where a law takes its time; of others all."""
 TURNED = {"max_fpr": BETA, "promise": "false_alarms"}
 
@@ -59,7 +59,8 @@ def eps(terms):
 @pytest.mark.parametrize(
     ("mechanism", "more"),
     [
-        *product(("tslm", "ppwlm", "dppwlm"), ({}, {"max_fpr": Fraction(1, 5)})),
+        *product(("tslm", "ppwlm"), ({}, {"max_fpr": Fraction(1, 5)})),
+        ("dppwlm", {}),
         ("tslm", {"gaussian": True}),
         ("tslm", TURNED),
         ("svt", {"alarms": 1}),
@@ -90,17 +91,6 @@ def test_every_condition_costs_its_limit(family):
         if not at % 4:
             gaussian = price("tslm", case.condition, replace(aim, gaussian=True))
             assert gaussian.ratio == pytest.approx(1, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    "text", [" OR ".join(SIX), " AND ".join(SIX), "(a AND NOT b) OR (c AND d)"]
-)
-def test_many_comparisons_cost_what_one_does(text):
-    """Of four and of six: the ratio is 1.000."""
-    of = condition(text)
-    plan = price("tslm", of, Aim(BETA, (5,) * len(of.formula.atoms)))
-    assert f"{plan.ratio:.3f}" == "1.000"
-    assert f"{float(plan.epsilon):.3f}" == "0.415"
 
 
 def test_a_noise_for_each_literal_that_is_charged_once_is_caught():
@@ -151,15 +141,17 @@ def test_runs_of_groups_pay_by_the_way_that_they_move():
     """One more person, in any rooms, moves "at least two rooms" one way, at the lower price."""
     case = groups_of("a", {"a": (1, 2, 3)}, 2, 1, monotone=True)
     run, score = Svt.planned(case.condition, Aim(BETA, (2,), alarms=1)), case.score
-    rises = {
-        int(rise)
-        for more in product((0, 1), repeat=3)
-        for rise in score.of(0, case.data + np.array(more)) - score.of(0, case.data)
-    }
-    assert rises == {0, 1}
+    here = score.of(0, case.data)
+    rises = [score.of(0, case.data + np.array(more)) - here for more in product((0, 1), repeat=3)]
+    assert np.unique(rises).tolist() == [0, 1]
     assert run.terms.monotone
-    for move, sign in product(product((0, 1), repeat=2), (1, -1)):
-        assert run_loss(run.terms, [sign * each for each in move]) <= eps(run.terms) + CLOSE
+    for moves in signed(product((0, 1), repeat=2)):
+        assert run_loss(run.terms, moves) <= eps(run.terms) + CLOSE
+
+
+def signed(moves):
+    """Return moves either way."""
+    return [tuple(sign * each for each in move) for move in moves for sign in (1, -1)]
 
 
 def test_one_question_of_an_event_has_the_monotone_price():
@@ -169,9 +161,9 @@ def test_one_question_of_an_event_has_the_monotone_price():
     """
     of, aim = replace(MIXED, one_question=True), Aim(BETA, (2, 2), alarms=1)
     assert Svt.planned(of, aim).terms == Svt.planned(replace(of, monotone=True), aim).terms
-    alone = [np.roll((move, 0, 0), at).tolist() for move in (-1, 1) for at in range(3)]
-    assert max(run_loss(CHEAP, moves) for moves in alone) == pytest.approx(1.1, abs=CLOSE)
-    assert max(run_loss(CHEAP, (move, move, 0)) for move in (-1, 1)) <= 1.1 + CLOSE
+    alone = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    assert max(run_loss(CHEAP, moves) for moves in signed(alone)) == pytest.approx(1.1, abs=CLOSE)
+    assert max(run_loss(CHEAP, moves) for moves in signed([(1, 1, 0)])) <= 1.1 + CLOSE
     assert run_loss(CHEAP, (1, -1, 0)) == pytest.approx(1.5, abs=CLOSE)
     assert not early_terms(of, replace(aim, looks=2)).monotone
 
@@ -216,79 +208,28 @@ def test_the_steady_price_of_early_evaluations_is_caught(name):
     assert not mixed or most(DEAR) <= 1.1 + CLOSE
 
 
-def test_early_evaluations_of_one_count_cost_less():
-    """The steady price is for one plain count, and lower than that of two."""
-    one, two = (
-        mechanism_of("svt").operator(condition(text, **UP), Aim(BETA, (2,) * n, looks=2)).plan
-        for n, text in enumerate(("a", "a OR b"), 1)
-    )
-    assert one.epsilon < two.epsilon
-
-
-# --- quorums, windows batched, groups
-
-
 @pytest.mark.parametrize("promise", ["misses", "false_alarms"])
 @pytest.mark.parametrize("sensitivity", [1, 3])
 @pytest.mark.parametrize("tolerance", [0, 2, 9])
 def test_a_guard_asks_for_a_quorum(sensitivity, tolerance, promise):
     """An average that holds of nothing: the empty cell rings with alpha, and the price stays."""
-    both = {"sensitivities": (sensitivity, sensitivity)}
-    plain = condition_of("a AND g", {"a": 0, "g": 1}, **both)
-    guarded = replace(plain, guards=frozenset("g"))
+    both = (sensitivity, sensitivity)
+    guarded = condition_of("a AND g", {"a": 0, "g": 1}, sensitivities=both, guards=frozenset("g"))
     aim = Aim(BETA, (tolerance, 0), max_fpr=BETA, promise=promise)
-    steps = plain.test("a").steps(tolerance)
-    counts = np.arange(3 * (steps + 1) * sensitivity)
-    sure = np.full_like(counts, 0 if promise == "misses" else counts.size)  # as an empty cell is
+    enough = guarded.test("a").steps(tolerance) * sensitivity
+    number = np.arange(3 * enough + 3)
+    sure = np.full_like(number, 0 if promise == "misses" else number.size)  # as an empty cell is
     operator = create("tslm", guarded, aim)
-    law = operator.chances(0, np.array([sure, counts]))
+    law = operator.chances(0, np.array([sure, number]))
     assert law[0] <= BETA + CLOSE
-    assert law[counts >= steps * sensitivity].min() >= 1 - BETA - CLOSE
+    assert law[number >= enough].min() >= 1 - BETA - CLOSE
     alone = condition_of("a", {"a": 0}, sensitivities=(sensitivity,))
     assert operator.plan == price("tslm", alone, replace(aim, tolerances=(tolerance,)))
-    if tolerance and sensitivity == 1 and promise == "misses":
-        twin = create("tslm", plain, aim.widened((tolerance, tolerance)))
-        found = twin.chances(0, np.array([sure, counts]))
-        assert found[0] > 0.7
-
-
-def test_many_windows_are_scored_as_one_is():
-    """Windows batched, cells with thresholds of their own, all three axes in their places."""
-    text, bounds = "(a AND NOT b) OR c", {"a": [3, 5, 9], "b": [4, 5, 8], "c": [5, 5, 7]}
-    of = condition_of(text, bounds, places={"a": 0, "b": 1, "c": 0}, sensitivities=(1, 2))
-    score = score_of(of, (1, 0, 2))
-    statistics = np.random.default_rng(3).integers(-9, 20, (40, 2, 3))
-    a, b, c = (
-        np.stack([of.test(one).quantise(each[at]) for each in statistics])
-        for one, at in (("a", 0), ("NOT b", 1), ("c", 0))
-    )
-    plain = np.maximum(np.minimum(a, b), c)
-    assert ((score.read(statistics) >= 0) == (plain >= 0)).all()
-    assert ((plain >= 0) == np.array([of.truth(each) for each in statistics])).all()
-
-
-def test_answers_are_of_groups_that_follow_each_other():
-    """Two answers of three groups, windows batched: shapes, truth and decisions agree."""
-    of = condition_of("a", {"a": (1, 2, 3, 4, 5, 6)}, members=3, least=2)
-    assert (of.cells, of.answers) == (6, 2)
-    windows = np.random.default_rng(5).integers(-3, 10, (50, 1, 6))
-    above = windows[:, 0] >= np.arange(1, 7)
-    plain = above.reshape(50, 2, 3).sum(axis=2) >= 2
-    assert (np.array([of.truth(each) for each in windows]) == plain).all()
-    score = score_of(of, (0,))
-    assert ((score.read(windows) >= 0) == plain).all()
-    assert (score.read(windows) == [score.read(each) for each in windows]).all()
-    for at, window in product(range(2), windows):
-        own = window[:, None, 3 * at : 3 * at + 3]
-        assert score.of(at, own).tolist() == [score.read(window)[at]]
-    interleaved = above.reshape(50, 3, 2).sum(axis=1) >= 2
-    assert (interleaved != plain).any()  # twin: the outer fields last
 
 
 def test_any_number_of_groups_costs_what_one_does():
     """What one cell costs is what any number of groups costs, whatever number it takes."""
     alone, aim = condition("a"), Aim(BETA, (5,))
-    for members, least in ((1, 1), (6, 3), (50, 1), (50, 50)):
-        of = condition_of("a", {"a": ints([20] * members)}, members=members, least=least)
-        for name in ("tslm", "ppwlm", "svt"):
-            assert price(name, of, aim).epsilon == price(name, alone, aim).epsilon
+    of = condition_of("a", {"a": [20] * 50}, members=50, least=30)
+    for name in ("tslm", "ppwlm", "svt"):
+        assert price(name, of, aim).epsilon == price(name, alone, aim).epsilon

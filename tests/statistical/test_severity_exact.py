@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain, combinations, pairwise, product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
-from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition, Severity
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.source import NoiseSource
 from operators.panes.mechanism import Panes
-from operators.registry import OFFERED, create
+from operators.registry import OFFERED, create, price
 from operators.single import severity
-from operators.single.tslm import Tslm, step_up, theoretical_limit
-from tests.statistical.enumeration import ints
+from operators.single.tslm import step_up, theoretical_limit
+from tests.statistical.enumeration import ONE, chi_square, ints
+from tests.support.exact import worst_ratio
 
-ONE = 1 << 64
 TENTH, FINE = Fraction(1, 10), Fraction(1, 1000)
 # Levels below: distance, max_fnr, max_fpr, tolerance.
 
@@ -58,29 +56,25 @@ def planned(*of, gaussian=False):
 
 def masses(cuts):
     """Return the exact law of the highest level, none first, in units of 2^-64, by column."""
-    bounds = [[ONE, *column, 0] for column in cuts.T.tolist()]
-    return [tuple(a - b for a, b in pairwise(one)) for one in bounds]
+    columns = ([ONE, *column, 0] for column in cuts.T.tolist())
+    return [dict(enumerate(a - b for a, b in pairwise(each))) for each in columns]
 
 
 def law(operator, steps):
     """Return the law at so many steps of the first level."""
-    at = ints(steps) - operator.offsets[:, [0]]
-    return masses(operator.law.cuts(at))
+    return masses(operator.law.cuts(ints(steps) - operator.offsets[:, [0]]))
 
 
 def worst(pairs):
-    """Return the largest ratio of any set of outcomes, either way; ``None`` for an infinite one."""
-    found = Fraction(1)
-    for one, other in pairs:
-        sets = chain.from_iterable(combinations(range(len(one)), n) for n in range(1, len(one)))
-        for chosen in sets:
-            a, b = sum(one[at] for at in chosen), sum(other[at] for at in chosen)
-            if not a or not b:
-                if a != b:
-                    return None
-                continue
-            found = max(found, Fraction(a, b), Fraction(b, a))
-    return found
+    """Return the largest ratio of any outcome, and so of any set, either way.
+
+    ``None`` for an infinite one.
+    """
+    found = []
+    for pair in pairs:
+        one, other = ({said: Fraction(mass) for said, mass in law.items() if mass} for law in pair)
+        found.append(worst_ratio(one, other))
+    return None if None in found else max(found)
 
 
 def odds(operator):
@@ -100,9 +94,8 @@ def test_no_set_of_outcomes_is_likelier_by_more_than_the_price(sensitivity, leve
     operator = planned(sensitivity, levels)
     for steps in reach(operator):
         found = law(operator, steps)
-        assert min(map(min, found)) > 0
-        ratio = worst(pairwise(found))
-        assert ratio <= odds(operator)
+        assert min(min(each.values()) for each in found) > 0
+        assert worst(pairwise(found)) <= odds(operator)
 
 
 @pytest.mark.parametrize("comparison", [Comparison.GT, Comparison.LE])
@@ -110,53 +103,48 @@ def test_no_set_of_outcomes_is_likelier_by_more_than_the_price(sensitivity, leve
 def test_every_level_keeps_its_rates_at_its_corners(sensitivity, levels, comparison):
     """At the first value that is true, and at the first beyond the tolerance, exactly."""
     operator = planned(sensitivity, levels, comparison)
-    sign = 1 if comparison is Comparison.GT else -1
-    first = 101 if sign > 0 else 100
-    test = operator.condition.test(operator.condition.formula.literals[0])
+    sign, first = (1, 101) if comparison is Comparison.GT else (-1, 100)
+    test = operator.condition.test(*operator.condition.formula.literals).at(np.zeros(2, np.intp))
     for number, (distance, fnr, fpr, tolerance) in enumerate(levels):
         due = first + sign * distance
-        for value, most, missing in (
-            (due, fnr, True),
-            (due - sign * (2 * tolerance + 1), fpr, False),
-        ):
-            steps = test.quantise(np.array([value])) - operator.offsets
-            cut = int(operator.law.cuts(steps)[number, 0])
-            assert (ONE - cut if missing else cut) <= most * ONE
+        quiet = due - sign * (2 * tolerance + 1)
+        cuts = operator.law.cuts(test.quantise(np.array([due, quiet])) - operator.offsets[:, [0]])
+        fires, rings = cuts[number].tolist()
+        assert ONE - fires <= fnr * ONE
+        assert rings <= fpr * ONE
     assert operator.plan.ratio == pytest.approx(1, abs=1e-9)
 
 
 def test_the_price_is_that_of_the_levels_together():
     """No mechanism keeps both for what the dearest of them costs alone."""
     operator = planned(1, APART)
-    (test, aims) = operator.condition.test("a"), asked(1, APART)[1]
+    condition, aim = asked(1, APART)
     alone = [
-        Tslm.priced(test, Promise(one.max_fnr, one.tolerances[0], one.max_fpr)).epsilon
-        for one in (level.aim(aims) for level in aims.severities)
+        price("tslm", condition, replace(level.aim(aim), severities=())).epsilon
+        for level in aim.severities
     ]
     together = theoretical_limit(5 * 2 + 1 + 2, TWENTIETH, FINE)
     assert float(operator.plan.epsilon) == pytest.approx(together, abs=1e-9)
     assert together == pytest.approx(0.648, abs=5e-4)
     assert list(map(float, alone)) == pytest.approx([0.353, 0.340], abs=5e-4)
 
-    def reached(epsilon):
-        cut = ONE // 20  # where warning must not ring any more
-        ratio = exp_neg_bounds(epsilon, 128)[1]
+    def missed(epsilon):
+        cut, ratio = ONE // 20, exp_neg_bounds(epsilon, 128)[1]  # warning must not ring any more
         for _ in range(13):
             cut = step_up(cut, ratio)
-        return cut
+        return ONE - cut
 
-    assert ONE - reached(operator.plan.epsilon) <= FINE * ONE
-    assert ONE - reached(max(alone)) > 30 * FINE * ONE
+    assert missed(operator.plan.epsilon) <= FINE * ONE
+    assert missed(max(alone)) > 30 * FINE * ONE
 
 
 def test_coins_of_their_own_are_caught():
     """Critical without warning, and the losses of all levels added up."""
     operator = planned(1, ((0, TENTH, TENTH, 5), (2, TENTH, TENTH, 5)))
-    steps = reach(operator)[0]
-    at = ints(steps) - operator.offsets[:, [0]]
-    cuts = operator.law.cuts(at).astype(object)
+    cuts = operator.law.cuts(ints(reach(operator)[0]) - operator.offsets[:, [0]]).astype(object)
     found = [
-        ((ONE - w) * (ONE - c), w * (ONE - c), (ONE - w) * c, w * c) for w, c in cuts.T.tolist()
+        dict(enumerate(((ONE - w) * (ONE - c), w * (ONE - c), (ONE - w) * c, w * c)))
+        for w, c in cuts.T.tolist()
     ]
     ratio = worst(pairwise(found))
     assert ratio is None or ratio > odds(operator) ** Fraction(3, 2)
@@ -172,29 +160,24 @@ def test_rounding_without_spare_units_is_caught(monkeypatch):
 
 def test_levels_off_the_grid_are_caught():
     """Each on steps of its own, from one uniform: a neighbour empties what lies between them."""
-    alike = ((0, TENTH, TENTH, 10), (10, TENTH, TENTH, 10))
-    operator = planned(10, alike)
-
-    def at(value):
-        steps = np.array([[(value - 101) // 10], [(value - 106) // 10]])  # 100 and 105
-        return masses(operator.law.cuts(steps))[0]
-
-    pairs = ((at(value), at(value + by)) for value in range(60, 140) for by in range(1, 11))
-    ratio = worst(pairs)
+    operator = planned(10, ((0, TENTH, TENTH, 10), (10, TENTH, TENTH, 10)))
+    values = np.arange(60, 151)
+    laws = masses(operator.law.cuts((values - np.array([[101], [106]])) // 10))  # 100 and 105
+    ratio = worst(pair for by in range(1, 11) for pair in zip(laws, laws[by:], strict=False))
     assert ratio is None or ratio > 1 << 30
 
 
 def test_an_average_with_a_shared_draw_is_caught():
     """Another statistic for every threshold: one record moves both, by different steps."""
     operator = planned(1, ((0, TENTH, TENTH, 3), (1, TENTH, TENTH, 3)))
-    bounds, widest = (2, 3), 8  # of values from 0 to 10
+    bounds, widest, values = np.array([[2], [3]]), 8, (0, 2, 3, 5, 10)
 
-    def at(values):
-        steps = [[(sum(values) - len(values) * bound - 1) // widest] for bound in bounds]
-        return masses(operator.law.cuts(np.array(steps)))[0]
+    def at(data):
+        (found,) = masses(operator.law.cuts((sum(data) - len(data) * bounds - 1) // widest))
+        return found
 
-    data = [each for n in range(4) for each in product((0, 2, 3, 5, 10), repeat=n)]
-    ratio = worst((at(each), at((*each, more))) for each in data for more in (0, 2, 3, 5, 10))
+    data = [each for n in range(4) for each in product(values, repeat=n)]
+    ratio = worst((at(each), at((*each, more))) for each in data for more in values)
     assert ratio is None or ratio > 1 << 30
 
 
@@ -220,16 +203,14 @@ def test_levels_of_panes_are_nested_and_keep_their_rates(monkeypatch):
 
     def rates():
         operator = create("panes", condition, replace(aim, panes=3))
-        due_and_quiet = np.array([[101, 76, 103, 22]])
-        (warning, critical) = operator.severities(0, due_and_quiet)
+        warning, critical = operator.severities(0, np.array([[101, 76, 103, 22]]))  # due and quiet
         assert (critical <= warning).all()
-        noisy = np.arange(0, 200)[:, None, None]
-        reached = [int(operator.reached([each[0], each[0] * 0])[0]) for each in noisy]
+        reached = [int(operator.reached(np.array([[each], [0]]))[0]) for each in range(200)]
         assert reached == sorted(reached)
-        return [1 - warning[0], warning[1], 1 - critical[2], critical[3]]
+        return np.array([1 - warning[0], warning[1], 1 - critical[2], critical[3]])
 
-    limits = (0.1, 0.1, 1e-6, 0.1)
-    assert all(rate <= most * (1 + 1e-9) for rate, most in zip(rates(), limits, strict=True))
+    limits = np.array([0.1, 0.1, 1e-6, 0.1])
+    assert (rates() <= limits * (1 + 1e-9)).all()
     every = Panes.planned
     monkeypatch.setattr(Panes, "planned", lambda asked, **of: every(asked[:2], **of))
     assert rates()[1] > 0.2
@@ -238,40 +219,29 @@ def test_levels_of_panes_are_nested_and_keep_their_rates(monkeypatch):
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_released_draws_have_the_law(gaussian):
     """A chi-square test with the cryptographic source, at steps where all outcomes occur."""
-    operator = planned(1, LEVELS[0][1], gaussian=gaussian)
-    values = np.array([[88, 92, 95, 97, 99]])
-    law_of = operator.severities(0, values)
-    many = np.repeat(values, 40_000, axis=0).T.reshape(-1)
-    found = operator.decide_many(many[:, None, None], NoiseSource())
-    counts = found.reached.reshape(values.size, -1)
-    for at, row in enumerate(counts):
-        column = np.array([1, *law_of[:, at], 0])
-        expected = (column[:-1] - column[1:]) * row.size
-        seen = np.bincount(row, minlength=3)
-        likely = expected > 5
-        assert not seen[~likely].sum() > 60
-        total = seen[likely].sum() / expected[likely].sum()
-        assert chisquare(seen[likely], expected[likely] * total).pvalue > 1e-6
+    operator, draws = planned(1, LEVELS[0][1], gaussian=gaussian), 40_000
+    values = np.array([88, 92, 95, 97, 99])
+    found = operator.decide_many(values.repeat(draws)[:, None, None], NoiseSource())
+    ends = np.ones((1, values.size))
+    likely = -np.diff(np.vstack([ends, operator.severities(0, values[None]), 0 * ends]), axis=0)
+    for row, law_of in zip(found.reached.reshape(values.size, -1), likely.T, strict=True):
+        assert chi_square(np.bincount(row, minlength=3), law_of) > 1e-6
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "distances", "said"),
-    [
-        ("tslm", (0, 5, 5), "severity 2 is not 1 or more beyond that of 1 in every group"),
-        ("tslm", (0, 9, 4), "severity 2 is not 1 or more beyond that of 1 in every group"),
-        ("tslm", (0,), "2 to 7"),
-        *((name, (0, 9), "no severity levels") for name in ("ppwlm", "svt", "probe")),
-    ],
-)
-def test_levels_that_cannot_be_are_refused(mechanism, distances, said):
-    """Equal, out of order, alone, or of a mechanism that has none."""
-    condition, aim = asked(1, [(each, TENTH, TENTH, 5) for each in distances])
+SAME = "severity 2 is not 1 or more beyond that of 1 in every group"
+WRONG = [
+    ("tslm", 1, ((0, 5), (5, 5), (5, 5)), SAME),
+    ("tslm", 1, ((0, 5), (9, 5), (4, 5)), SAME),
+    ("tslm", 1, ((0, 5),), "2 to 7"),
+    ("tslm", 10, ((0, 10), (19, 4)), "by a multiple of 10"),
+    *((name, 1, ((0, 5), (9, 5)), "no severity levels") for name in ("ppwlm", "svt", "probe")),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "sensitivity", "levels", "said"), WRONG)
+def test_levels_that_cannot_be_are_refused(mechanism, sensitivity, levels, said):
+    """Equal, out of order, alone, of a mechanism that has none, or rounded down to no step."""
+    condition, aim = asked(sensitivity, [(at, TENTH, TENTH, within) for at, within in levels])
     with pytest.raises(ConfigError, match=said):
         create(mechanism, condition, aim)
     assert {name for name, one in OFFERED.items() if one.severities} == {"tslm", "panes"}
-
-
-def test_a_level_off_the_grid_by_all_of_its_tolerance_is_refused():
-    """Rounding down leaves it no step between ringing and not."""
-    with pytest.raises(ConfigError, match="by a multiple of 10"):
-        planned(10, ((0, TENTH, TENTH, 10), (19, TENTH, TENTH, 4)))

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,15 +13,9 @@ import pytest
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.svt.terms import SvtPlan
 from operators.svt.variants import renyi_loss
+from tests.statistical.enumeration import laplace_masses
 from tests.statistical.svt_law import AT, law, run_of, terms
 from tests.statistical.test_svt_exact import moved, moves_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.statistical.enumeration import Floats
-
-    Ring = Callable[[int], Floats]
 
 ORDERS = (1.5, 2.0, 8.0)
 PATTERNS = ((4, -1), (0, 0), (1, 3), (-2, 2))
@@ -37,27 +30,20 @@ def divergence(ours, theirs, order):
     return float(np.logaddexp.reduce(logs)) / (order - 1)
 
 
+def firing(masses):
+    """Return the chance that a step count fires, by masses of a query's noise."""
+    tails, reach = np.cumsum(masses[::-1])[::-1] / masses.sum(), masses.size // 2
+    return lambda step: tails[np.clip(AT - step + reach, 0, masses.size - 1)]
+
+
 def laplace_ring(plan):
-    """Return the chance that a step count rings by discrete Laplace questions of the same rate."""
-    rate = float(plan.query_rate)
-
-    def ring(step):
-        needed = AT - step
-        tail = np.exp(-rate * np.maximum(needed, 1 - needed)) / (1 + math.exp(-rate))
-        return np.where(needed > 0, np.exp(-rate * needed) / (1 + math.exp(-rate)), 1 - tail)
-
-    return ring
+    """Return it for discrete Laplace queries of the same rate."""
+    return firing(laplace_masses(plan.query_rate, 900))
 
 
 def gaussian_ring(variance):
-    """Return it for discrete Gaussian questions."""
-    masses = np.exp(-(np.arange(-900, 901) ** 2) / (2 * variance))
-    tails = np.cumsum(masses[::-1])[::-1] / masses.sum()
-
-    def ring(step):
-        return np.asarray(tails[np.clip(AT - step + 900, 0, 1800)])
-
-    return ring
+    """Return it for discrete Gaussian queries."""
+    return firing(np.exp(-(np.arange(-900, 901) ** 2) / (2 * variance)))
 
 
 def worst(plan, ring, order):

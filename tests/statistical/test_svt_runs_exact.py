@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
 
-from accountant.units import to_loss_units
-from operators.noise.source import KeyedNoise
 from operators.svt.difference import OneSided, TwoSided
-from operators.svt.run import RunState, ask, open_run
-from tests.statistical.enumeration import GivenNoise, chi_square, ints
+from operators.svt.run import ask, open_run
+from tests.statistical.enumeration import GivenNoise, geometric_masses, ints
 from tests.statistical.svt_law import (
     AT,
     REACH,
@@ -39,10 +36,10 @@ class Given(GivenNoise):
         return np.array(self.keys[:n] if self.keys else range(n), dtype=np.uint64)
 
 
-def outcomes(run, steps, orders=()):
+def outcomes(run, steps):
     """Return the law of which cells ring and how many were asked."""
     found = defaultdict(float)
-    for said, mass in law(run, steps, orders).items():
+    for said, mass in law(run, steps).items():
         rang = tuple(sorted(cell for cell, answer in said if answer))
         found[rang, len({cell for cell, _ in said})] += mass
     return found
@@ -53,23 +50,19 @@ def outcomes(run, steps, orders=()):
 @pytest.mark.parametrize("monotone", [False, True])
 def test_every_noise_is_answered_as_defined(alarms, monotone, one_sided):
     """Run over all noises of two cells, the code's answers add up to the law, all tails folded."""
-    plan = terms(alarms, monotone=monotone, one_sided=one_sided)
-    plan = replace(plan, open_units=to_loss_units(Fraction(4)))
-    far, most = 5, 6
-    rate, steps = float(plan.query_rate), (1, -1)
+    plan = terms(alarms, opening=Fraction(4), monotone=monotone, one_sided=one_sided)
+    far, most, steps = 5, 6, (1, -1)
     found = defaultdict(float)
-    masses = run_of(plan).threshold[REACH - far : REACH + far + 1]
-    tails = [math.exp(-rate * k) - math.exp(-rate * (k + 1)) for k in range(most)]
-    tails.append(math.exp(-rate * most))  # no threshold as near as these can tell these apart
-    for z, *drawn in product(range(-far, far + 1), range(most + 1), range(most + 1)):
-        if not masses[z + far]:
-            continue
-        noise = Given([z, *drawn])
-        decided = ask(plan, open_run(plan, noise), np.array(steps), noise)
-        assert noise.rates == [plan.threshold_rate, plan.query_rate]
-        rang = tuple(np.flatnonzero(decided.fired).tolist())
-        mass = masses[z + far] * tails[drawn[0]] * tails[drawn[1]]
-        found[rang, int(decided.answered.sum())] += mass
+    masses = dict(zip(range(-far, far + 1), run_of(plan).threshold[REACH - far :], strict=False))
+    tails = geometric_masses(plan.query_rate, most)  # no threshold so near tells those apart
+    for z, *drawn in product(masses, range(most + 1), range(most + 1)):
+        if masses[z]:
+            noise = Given([z, *drawn])
+            decided = ask(plan, open_run(plan, noise), np.array(steps), noise)
+            assert noise.rates == [plan.threshold_rate, plan.query_rate]
+            rang = tuple(np.flatnonzero(decided.fired).tolist())
+            mass = masses[z] * tails[drawn[0]] * tails[drawn[1]]
+            found[rang, int(decided.answered.sum())] += mass
     # The enumeration leaves out the threshold's tails.
     for outcome, mass in outcomes(run_of(plan), steps).items():
         assert found[outcome] == pytest.approx(mass, abs=3 * math.exp(-4 * far))
@@ -118,73 +111,21 @@ def test_whole_windows_answer_as_single_questions_do():
         assert decided.rung == plan.alarms - left
 
 
-def test_stored_run_goes_on_with_its_threshold():
-    """Written and read back between windows, a run answers as one that was never stored."""
-    plan = terms(5, questions=2, put_back=True)
-    windows = np.random.default_rng(3).integers(-8, 3, (6, 4))
-    answers = []
-    for stored in (False, True):
-        noise = KeyedNoise(b"one")
-        state = open_run(plan, noise)
-        told = []
-        for at, steps in enumerate(windows):
-            decided = ask(plan, state, steps, noise, window=at)
-            state = decided.state
-            if stored:
-                state = RunState.from_bytes(state.to_bytes())
-            told.append((decided.fired.tolist(), decided.answered.tolist(), decided.late))
-        answers.append((told, state))
-    assert answers[0] == answers[1]
-
-
-def frequencies(plan, steps, runs, key):
-    """Return how often each outcome came."""
-    noise = KeyedNoise(key)
-    counts = defaultdict(int)
-    values = ints(steps)
-    for _ in range(runs):
-        decided = ask(plan, open_run(plan, noise), values, noise)
-        rang = tuple(np.flatnonzero(decided.fired).tolist())
-        counts[rang, int(decided.answered.sum())] += 1
-    return counts
-
-
-@pytest.mark.parametrize("one_sided", [True, False])
-def test_frequencies_follow_the_law(one_sided):
-    """2,000 runs over three cells in random order agree with the law; twice the noise does not."""
-    plan = terms(2, questions=2, one_sided=one_sided)
-    steps = (1, 0, -2)
-    expected = defaultdict(float)
-    for orders in product(permutations(range(3)), repeat=2):
-        for outcome, mass in outcomes(run_of(plan), steps, orders).items():
-            expected[outcome] += mass / 36
-    keys = sorted(expected)
-    masses = np.array([expected[key] for key in keys])
-    counts = frequencies(plan, steps, 2_000, b"law")
-    assert set(counts) <= set(keys)
-    assert chi_square(np.array([counts[key] for key in keys]), masses) > 1e-4
-    weaker = replace(plan, alarm_units=plan.alarm_units // 2)
-    counts = frequencies(weaker, steps, 2_000, b"law")
-    assert chi_square(np.array([counts[key] for key in keys]), masses) < 1e-6
-
-
 @pytest.mark.parametrize(
     ("fast", "slow"), [("0.3", "0.7"), ("0.7", "0.3"), ("1/2", "1/2"), ("2", "3"), ("40", "41")]
 )
 def test_difference_follows_its_definition(fast, slow):
     """Closed forms of both laws, float and certified, meet the sum over both noises."""
     rates = Fraction(fast), Fraction(slow)
-    for one_sided in (True, False):
+    for one_sided, m in product((True, False), (-9, -1, 0, 1, 2, 17)):
         of = (OneSided if one_sided else TwoSided)(*rates)
         masses = np.exp(-float(rates[1]) * np.abs(AT)) * ((AT >= 0) | (not one_sided))
-        masses /= masses.sum()
-        for m in (-9, -1, 0, 1, 2, 17):
-            direct = float(masses @ exponential(float(rates[0]))(-m))
-            assert of.at_least(m) == pytest.approx(direct, rel=1e-9, abs=1e-15)
-            assert of.at_least(m) + of.below(m) == pytest.approx(1, abs=1e-15)
-            if isinstance(of, OneSided):
-                lo, hi = of.bounds(m)
-                assert 0 <= lo <= hi <= 1
-                assert hi - lo < Fraction(1, 10**60)
-                assert of.at_least(m) == pytest.approx(float(lo), rel=1e-12)
-                assert of.below(m) == pytest.approx(float(1 - lo), rel=1e-12)
+        direct = float(masses @ exponential(float(rates[0]))(-m)) / masses.sum()
+        assert of.at_least(m) == pytest.approx(direct, rel=1e-9, abs=1e-15)
+        assert of.at_least(m) + of.below(m) == pytest.approx(1, abs=1e-15)
+        if one_sided:
+            lo, hi = of.bounds(m)
+            assert 0 <= lo <= hi <= 1
+            assert hi - lo < Fraction(1, 10**60)
+            assert of.at_least(m) == pytest.approx(float(lo), rel=1e-12)
+            assert of.below(m) == pytest.approx(float(1 - lo), rel=1e-12)
