@@ -17,7 +17,7 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.counting.bounding import Contributions
 from stream.decisions import judge
 from stream.decisions.counts import counts_of
-from stream.decisions.panes import decoded
+from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
 from tests.statistical.enumeration import GivenNoise, ints
@@ -215,6 +215,25 @@ def test_people_who_are_added_up_over_panes_are_caught(tmp_path, monkeypatch):
     )
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         law(tmp_path, COUNTS, written=PEOPLE, box=SMALL, person=AGAIN)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_fresh_noise_for_each_window_is_caught(tmp_path, monkeypatch, broken):
+    """Two thresholds on one pane share its noise; a twin that draws for each of them loses more."""
+    draws = 3 if broken else 1
+    if broken:
+        drawn = iter(range(1 << 10))
+
+        def anew(_self, _query, _start_ms, _end_ms):
+            """Return the next noise: stored panes are the first axis of the box."""
+            return ints(list(product(BOX, repeat=draws))).T[1 + next(drawn) % 2][None]
+
+        monkeypatch.setattr(StoredPanes, "over", anew)
+        monkeypatch.setattr(GivenNoise, "discrete_laplace", _noting(draws))
+    written = counting(("warning", MINUTE, 2), ("critical", MINUTE, 3))
+    one, other = ({"counts": (count,)} for count in (0, 1))
+    worst = told_apart(tmp_path, one, other, written=written, draws=draws)
+    assert worst > Fraction(5, 2) / Q if broken else worst <= 1 / Q
 
 
 COUNTED = counting(*HOPPING, release={"warning", "whole"})

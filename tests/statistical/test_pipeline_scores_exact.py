@@ -90,6 +90,11 @@ ALARMS = {
         lambda rows, g: number(rows, "a") > 4 - g or total(rows, "b") > 18 - 8 * g,
         "ab",
     ),
+    "and": Alarm(
+        "COUNT(*) > 5 AND SUM(x) > 10",
+        "{COUNT(*) > 5: 1, SUM(x) > 10: 4}",
+        lambda rows, g: number(rows) > 5 - g and total(rows) > 10 - 4 * g,
+    ),
     "shared": Alarm(
         "(COUNT(*) > 8 AND COUNT(*) < 3) OR COUNT(*) > 12",
         "{COUNT(*) > 8: 1, COUNT(*) < 3: 1, COUNT(*) > 12: 3}",
@@ -106,6 +111,12 @@ ALARMS = {
         "AVG(x) <= 1",
         "3",
         lambda rows, g: len(rows) > 0 and total(rows) - len(rows) <= 3 * g,
+        enough=lambda rows: len(rows) >= 3,
+    ),
+    "median": Alarm(
+        "MEDIAN(x) < 2",
+        "1",
+        lambda rows, g: len(rows) > 0 and above(rows, 1.5) <= len(rows) - above(rows, 1.5) + g,
         enough=lambda rows: len(rows) >= 3,
     ),
     "median of many": Alarm(
@@ -277,7 +288,7 @@ def test_a_run_loses_its_opening_and_its_alarms(counted, tmp_path):
     """
     name, unit, found = counted
     query, run = operator_of(tmp_path, name, unit, *OTHERS["svt"])
-    scores, one_way = found.scores(run.score), name in {"or", "largest"}
+    scores, one_way = found.scores(run.score), name in {"or", "and", "largest"}
     moves = scores[:, 0] - scores[:, 1]
     assert query.condition.monotone is one_way
     assert run.terms.monotone is (unit == "event" or one_way)
@@ -287,6 +298,7 @@ def test_a_run_loses_its_opening_and_its_alarms(counted, tmp_path):
 
 OTHERS = {
     "gdp": (),
+    "ppwlm": (f"mechanism: {{ppwlm: {LEVELS}}}",),
     "dppwlm": (f"mechanism: {{dppwlm: {LEVELS}}}",),
     "svt": ("mechanism: {svt: {max_alarms: 2}}",),
 }

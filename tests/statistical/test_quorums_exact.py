@@ -106,3 +106,16 @@ def test_a_guard_and_an_extreme_with_a_tolerance_are_caught(tmp_path, having, co
         query = asked(tmp_path, having, comparison, tolerance, 1)
         law = chances(query, guards=frozenset(), extremes=frozenset())
         assert law[0] == pytest.approx(fires, abs=1e-3)
+
+
+def test_the_quorum_of_an_extreme_ends_its_tolerance(tmp_path):
+    """2u + 1 values beyond the threshold are enough; one less is granted, and none is not."""
+    query = asked(tmp_path, "MAX(x)", Comparison.GT, 5, 1)
+    beyond = np.arange(13)[np.newaxis]
+    law = create("tslm", query.condition, query.aim).chances(0, beyond)
+    assert law[0] <= ALPHA + CLOSE < law[1]
+    assert law[10] < 1 - BETA - CLOSE <= law[11]
+    wide = asked(tmp_path, "MAX(x)", Comparison.GT, 0, 3)
+    law = create("tslm", wide.condition, wide.aim).chances(0, beyond)
+    assert law[0] <= ALPHA + CLOSE
+    assert law[1] >= 1 - BETA - CLOSE
