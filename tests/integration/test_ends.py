@@ -17,7 +17,7 @@ from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from tests.support.kafka import Broker
@@ -57,6 +57,33 @@ def ready(command: Command) -> None:
     assert command.alive, command.text()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def hopeless(
+    broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, Command]]:
+    """Workers whose broker or database never answers, by what they say of it.
+
+    They give up while other tests run.
+    """
+    folder, nowhere = tmp_path_factory.mktemp("hopeless"), f"127.0.0.1:{free_port()}"
+    lost = Scenario(broker, folder / "broker")
+    database = f"postgresql://tocsin:a-secret@{nowhere}/tocsin"
+    lacking = Scenario(broker, folder / "database", ledger=database)
+    for made in (lost, lacking):
+        made.create_topics()
+    lost.config.write_text(lost.config.read_text().replace(broker.bootstrap, nowhere))
+    workers = {
+        told: Command.start(made.directory / "err", "run", made.config, *JSON)
+        for told, made in (
+            ("Kafka is unreachable at 127.0.0.1", lost),
+            ("the ledger postgresql", lacking),
+        )
+    }
+    yield workers
+    for worker in workers.values():
+        worker.stop()
+
+
 def test_a_worker_ends_as_it_is_told(scenario: Scenario, start: Callable[..., Command]) -> None:
     """SIGTERM in every second of its start: 143 before it is ready, 0 from then on.
 
@@ -94,24 +121,13 @@ def test_whatever_tells_it_to_end_is_its_end(
     assert all(line.startswith(known) for line in watch.text().splitlines()), watch.text()
 
 
-def test_a_worker_gives_up_on_what_never_answers(
-    broker: Broker, tmp_path: Path, start: Callable[..., Command]
-) -> None:
-    """After half a minute, with exit code 4, a few lines of its clients and one that says why."""
-    nowhere = f"127.0.0.1:{free_port()}"
-    ledger = f"postgresql://tocsin:a-secret@{nowhere}/tocsin"
-    lost = Scenario(broker, tmp_path / "lost")
-    lacking = Scenario(broker, tmp_path / "lacking", ledger=ledger)
-    for made in (lost, lacking):
-        made.create_topics()
-    lost.config.write_text(lost.config.read_text().replace(broker.bootstrap, nowhere))
-    workers = [start("run", made.config, *JSON) for made in (lost, lacking)]
-    told = ("Kafka is unreachable at 127.0.0.1", "the ledger postgresql")
-    for worker, words in zip(workers, told, strict=True):
+def test_a_worker_gives_up_on_what_never_answers(hopeless: Mapping[str, Command]) -> None:
+    """Within a minute, with exit code 4, a few lines of its clients and one that says why."""
+    for told, worker in hopeless.items():
         assert worker.ended() == 4, worker.text()
         last = worker.lines()[-1]
         assert (last["event"], last["code"]) == (Line.FATAL, 4)
-        assert last["message"].startswith(words)
+        assert last["message"].startswith(told)
         assert "a-secret" not in worker.text()
         assert worker.beside_its_log() == []
         assert len(worker.lines()) <= 4 + 2 * MOST
