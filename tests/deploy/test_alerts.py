@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,19 +13,17 @@ from tests.deploy.promtool import promtool
 from tests.support.tree import ROOT
 
 ALERTS = ROOT / "deploy" / "alerts.yml"
-CASES: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "alert_cases.yml").read_text()
-)
+CASES = yaml.safe_load((Path(__file__).parent / "alert_cases.yml").read_text())
 
 
-RULES: dict[str, dict[str, Any]] = {
+RULES = {
     rule["alert"]: rule
     for group in yaml.safe_load(ALERTS.read_text())["groups"]
     for rule in group["rules"]
 }
 
 
-def _complaints(folder: Path, rule: dict[str, Any]) -> str:
+def _complaints(folder, rule):
     """Return where a rule does otherwise than its cases say; nothing where it does as they say."""
     groups = {"groups": [{"name": "tocsin", "rules": [rule]}]}
     (folder / "alerts.yml").write_text(yaml.safe_dump(groups))
@@ -40,7 +37,7 @@ def _complaints(folder: Path, rule: dict[str, Any]) -> str:
     return promtool("test", "rules", str(file))
 
 
-def _told(case: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
+def _told(case, rule):
     """Return a case as promtool reads it.
 
     Asked is the series that Prometheus itself writes about alerts: an expectation of the alert
@@ -65,25 +62,25 @@ def _told(case: dict[str, Any], rule: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _selector(name: str, labels: dict[str, str]) -> str:
+def _selector(name, labels):
     pairs = ", ".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
     return f"{name}{{{pairs}}}"
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_an_alert_does_what_its_cases_say(tmp_path: Path, alert: str) -> None:
+def test_an_alert_does_what_its_cases_say(tmp_path, alert):
     """Silent before its fault, firing while it lasts, silent after it, with the labels it names."""
     assert _complaints(tmp_path, RULES[alert]) == ""
 
 
-def test_every_alert_has_cases_of_both_kinds() -> None:
+def test_every_alert_has_cases_of_both_kinds():
     """An alert that never fires, or always, would pass half of the cases."""
     for kind in ("fires", "silent"):
         assert {case["alert"] for case in CASES if case.get(kind)} == set(RULES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['alert']}: {case['case']}")
-def test_a_case_is_about_what_its_alert_reads(case: dict[str, Any]) -> None:
+def test_a_case_is_about_what_its_alert_reads(case):
     """Each alert reads every metric that its cases give, and fires with labels it can have."""
     rule = RULES[case["alert"]]
     names = {series.split("{")[0] for series in case["series"]}
@@ -113,9 +110,7 @@ def test_a_case_is_about_what_its_alert_reads(case: dict[str, Any]) -> None:
         ("TocsinBehind", "> 100000", "> 10"),
     ],
 )
-def test_a_rule_that_was_broken_is_caught(
-    tmp_path: Path, alert: str, sound: str, broken: str
-) -> None:
+def test_a_rule_that_was_broken_is_caught(tmp_path, alert, sound, broken):
     """The cases are strong enough to tell a rule from one that looks like it."""
     rule = RULES[alert]
     assert rule["expr"].count(sound) == 1
@@ -123,7 +118,7 @@ def test_a_rule_that_was_broken_is_caught(
     assert "got: " in complaints  # it was evaluated, and not just unreadable
 
 
-def test_alerts_name_documented_metrics_only() -> None:
+def test_alerts_name_documented_metrics_only():
     """Each metric of an alert stands in docs/reference/metrics-and-alerts.md."""
     for name, rule in RULES.items():
         assert used_in(rule["expr"]) <= set(documented()), name

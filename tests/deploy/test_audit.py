@@ -25,7 +25,7 @@ UNKNOWN = {"name": "strange", "skip_reason": "Dependency not found on PyPI"}
 UNREACHED = "advisories could not be reached: nothing was audited"
 
 
-def test_the_images_bill_is_of_the_schema() -> None:
+def test_the_images_bill_is_of_the_schema():
     """Strictly, version 1.5; a component without a name is refused."""
     validator = JsonStrictValidator(SchemaVersion.V1_5)
     found = bill(Path(sysconfig.get_path("purelib")))
@@ -47,9 +47,7 @@ def test_the_images_bill_is_of_the_schema() -> None:
         ([UNKNOWN], [UNREACHED], (0, 3)),
     ],
 )
-def test_an_advisory_ends_the_check(
-    packages: list[dict[str, object]], told: list[str], codes: tuple[int, int]
-) -> None:
+def test_an_advisory_ends_the_check(packages, told, codes):
     """What was found is named; what nobody was asked about is not called clean, nor released."""
     answer = json.dumps({"dependencies": packages, "fixes": []})
     for release, code in enumerate(codes):
@@ -57,13 +55,13 @@ def test_an_advisory_ends_the_check(
 
 
 @pytest.mark.parametrize("answer", ["", "Temporary failure in name resolution", "[]", "{}"])
-def test_no_answer_is_not_called_clean(answer: str) -> None:
+def test_no_answer_is_not_called_clean(answer):
     """It ends a release alone: a machine without a network tests the same code."""
     for release, code in enumerate((0, 3)):
         assert verdict(answer, release=bool(release)) == ([UNREACHED], code)
 
 
-def test_a_release_asks_an_index() -> None:
+def test_a_release_asks_an_index():
     """Where none is to be had, the command itself ends with 3, and without `--release` with 0."""
     nowhere = os.environ | {
         "HTTPS_PROXY": "http://127.0.0.1:9",
@@ -89,7 +87,7 @@ yarl==1.25.1 ; sys_platform != 'x' \\
 """
 
 
-def test_the_audit_reads_what_a_lock_holds() -> None:
+def test_the_audit_reads_what_a_lock_holds():
     """Names, versions, and who brought what is not required itself."""
     assert locked(TWO, frozenset({"aiohttp"})) == [
         Package("aiohttp", "3.14.5", ()),
@@ -97,7 +95,7 @@ def test_the_audit_reads_what_a_lock_holds() -> None:
     ]
 
 
-def test_the_audit_says_what_an_index_says() -> None:
+def test_the_audit_says_what_an_index_says():
     """An advisory about another version than the lock's is not taken for one about the lock's."""
     answer = {
         "info": {"version": "3.14.5", "author": None, "maintainer_email": '"A, B" <a@x.example>'},
@@ -117,7 +115,7 @@ def test_the_audit_says_what_an_index_says() -> None:
     assert "a, b, c, d and 1 more" in told_of(told, answer | kept).row()
 
 
-def test_the_audit_is_of_this_lock() -> None:
+def test_the_audit_is_of_this_lock():
     """A new version in the lock needs `make audit`; each requirement says what replaces it."""
     text = PAGE.read_text()
     rows = re.findall(r"^\| `([a-z0-9._-]+)` \| (\S+) \|", text, flags=re.MULTILINE)

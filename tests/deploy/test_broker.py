@@ -22,7 +22,7 @@ time.sleep(600)
 
 
 @pytest.mark.integration
-def test_a_broker_dies_with_the_process_that_started_it() -> None:
+def test_a_broker_dies_with_the_process_that_started_it():
     """When its owner is killed without a chance to clean up, the broker ends as well."""
     with subprocess.Popen(
         [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, cwd=ROOT

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -25,9 +25,6 @@ from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
-if TYPE_CHECKING:
-    from tests.support.postgres import Postgres
-
 COMPOSE = ROOT / "docker-compose.yml"
 DOCKERFILE = text_of("deploy/Dockerfile")
 OWN_IMAGE = "tocsin:"
@@ -37,20 +34,19 @@ Parsed = dict[str, Any]
 """What YAML holds."""
 
 
-def _yaml(path: str) -> Parsed:
-    loaded: Parsed = yaml.safe_load(text_of(path))
-    return loaded
+def _yaml(path):
+    return yaml.safe_load(text_of(path))
 
 
 PARSED = _yaml("docker-compose.yml")
 """The compose file with its anchors and merges resolved."""
-SERVICES: Parsed = PARSED["services"]
+SERVICES = PARSED["services"]
 PROPERTIES = dict(
     re.findall(r"^([^#=\n]+)=(.*)$", text_of("deploy/kafka/server.properties"), re.MULTILINE)
 )
 
 
-def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
+def test_the_file_follows_the_compose_specification(tmp_path):
     """The published JSON schema accepts the file, and rejects a copy with a misspelt key."""
     assert _schema(COMPOSE) == 0
     broken = tmp_path / "docker-compose.yml"
@@ -59,7 +55,7 @@ def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
     assert _schema(broken) != 0
 
 
-def test_every_image_is_pinned() -> None:
+def test_every_image_is_pinned():
     """No image floats: a full version and a digest each, and so is the base of our own image."""
     base, _ = re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
     for image in (base, *(service["image"] for service in SERVICES.values())):
@@ -68,7 +64,7 @@ def test_every_image_is_pinned() -> None:
         assert (tag[3] is None) == image.startswith(OWN_IMAGE), image
 
 
-def test_nothing_is_published_beyond_loopback() -> None:
+def test_nothing_is_published_beyond_loopback():
     """Every published port is bound to 127.0.0.1, and the custodian's is not published."""
     ports = [port.split(":") for each in SERVICES.values() for port in each.get("ports", [])]
     assert ports
@@ -79,7 +75,7 @@ def test_nothing_is_published_beyond_loopback() -> None:
         assert not int(low) <= int(CUSTODIAN_PORT) <= int(high or low) or inside == "9464"
 
 
-def test_podman_gets_one_port_of_the_range_that_docker_chooses_from() -> None:
+def test_podman_gets_one_port_of_the_range_that_docker_chooses_from():
     """Its file replaces the workers' ports and nothing else: podman refuses a range for one."""
     ranged = {
         name: {"ports": {"replaced": [re.sub(r"-\d+", "", port)]}}
@@ -91,20 +87,20 @@ def test_podman_gets_one_port_of_the_range_that_docker_chooses_from() -> None:
     assert _podman_file()["services"] == ranged
 
 
-def test_podman_keeps_networks_apart() -> None:
+def test_podman_keeps_networks_apart():
     """Docker does by itself; podman routes between them unless each is told not to."""
     apart = {name: {"driver_opts": {"isolate": "true"}} for name in PARSED["networks"]}
     assert _podman_file()["networks"] == apart
 
 
-def test_the_database_cannot_be_reached_from_outside() -> None:
+def test_the_database_cannot_be_reached_from_outside():
     """PostgreSQL holds raw aggregates: no port is published, its network is internal."""
     postgres = SERVICES["postgres"]
     assert "ports" not in postgres
     assert all(PARSED["networks"][name]["internal"] for name in postgres["networks"])
 
 
-def test_no_secret_stands_in_the_file_or_in_an_environment() -> None:
+def test_no_secret_stands_in_the_file_or_in_an_environment():
     """Each is a file that `deploy/secrets.sh` makes, and that git ignores."""
     for name, secret in PARSED["secrets"].items():
         assert secret == {"file": f"./secrets/{name}"}
@@ -116,7 +112,7 @@ def test_no_secret_stands_in_the_file_or_in_an_environment() -> None:
     assert "${" not in COMPOSE.read_text()
 
 
-def test_secrets_are_made_once_and_for_the_owner(tmp_path: Path) -> None:
+def test_secrets_are_made_once_and_for_the_owner(tmp_path):
     """Every file that compose mounts, of letters and digits; a second run changes none."""
     folder = tmp_path / "secrets"
     script = str(ROOT / "deploy" / "secrets.sh")
@@ -130,7 +126,7 @@ def test_secrets_are_made_once_and_for_the_owner(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in folder.iterdir()} == made
 
 
-def test_everybody_has_their_own_secrets_only() -> None:
+def test_everybody_has_their_own_secrets_only():
     """Nobody but the brokers has two passwords of one; analysts' containers have none of data."""
     for name, service in SERVICES.items():
         given = {
@@ -149,7 +145,7 @@ def test_everybody_has_their_own_secrets_only() -> None:
             }
 
 
-def test_sensors_analysts_and_the_custodian_share_no_network() -> None:
+def test_sensors_analysts_and_the_custodian_share_no_network():
     """What meets on a network is the brokers and the worker, which ask who is there."""
     on = {
         network: {name for name, service in SERVICES.items() if network in service["networks"]}
@@ -164,7 +160,7 @@ def test_sensors_analysts_and_the_custodian_share_no_network() -> None:
     assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
 
 
-def test_what_is_on_several_networks_listens_to_each_on_that_one() -> None:
+def test_what_is_on_several_networks_listens_to_each_on_that_one():
     """Analysts' containers find no worker's listener and no custodian's page: only their own."""
     listeners = _pairs(PROPERTIES["listeners"], "://")
     meant = {name: name.upper() for name in PARSED["networks"] if name != "watched"}
@@ -185,7 +181,7 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one() -> None:
         assert _networks_of(service, page.partition(":")[0]) == [network]
 
 
-def test_the_ledgers_role_owns_its_database_and_no_more(postgres: Postgres, tmp_path: Path) -> None:
+def test_the_ledgers_role_owns_its_database_and_no_more(postgres, tmp_path):
     """The script that a new server runs, with its psql: a ledger opens, and nothing else does."""
     (tmp_path / "db_password").write_text("0a1b")
     script = ROOT / "deploy" / "postgres" / "role.sql"
@@ -212,7 +208,7 @@ def test_the_ledgers_role_owns_its_database_and_no_more(postgres: Postgres, tmp_
     assert "POSTGRES_USER" not in database["environment"]
 
 
-def test_the_broker_lets_nobody_in_without_a_name() -> None:
+def test_the_broker_lets_nobody_in_without_a_name():
     """Every listener but the controller's own, on loopback, asks for SASL; no ACL means no."""
     protocols = _pairs(PROPERTIES["listener.security.protocol.map"], ":")
     listeners = _pairs(PROPERTIES["listeners"], "://")
@@ -228,7 +224,7 @@ def test_the_broker_lets_nobody_in_without_a_name() -> None:
     assert set(named.split()) == {name.lower() for name in listeners}
 
 
-def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
+def test_a_password_that_would_be_a_setting_is_refused(tmp_path):
     """Quotes or spaces in a secret could name another user; nothing is printed of it."""
     (tmp_path / "kafka_admin").write_text('x" user_eve="y')
     done = ran(
@@ -241,7 +237,7 @@ def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
     assert "eve" not in done.stderr
 
 
-def test_the_rights_are_those_of_the_script() -> None:
+def test_the_rights_are_those_of_the_script():
     """Compose runs deploy/kafka/acls.sh, which gives rights and does nothing else."""
     assert "(../../deploy/kafka/acls.sh)" in text_of("docs/how-to/secure.md")
     head, _, commands = text_of("deploy/kafka/acls.sh").partition("set -eu\n")
@@ -252,9 +248,7 @@ def test_the_rights_are_those_of_the_script() -> None:
 
 
 @pytest.mark.parametrize(("code", "seen"), [(0, 0), (2, 0), (3, 0), (4, 4), (70, 70), (143, 143)])
-def test_what_starting_over_does_not_help_is_not_started_again(
-    tmp_path: Path, code: int, seen: int
-) -> None:
+def test_what_starting_over_does_not_help_is_not_started_again(tmp_path, code, seen):
     """A refusal ends with 0 and a line that says so, which `on-failure` leaves alone."""
     serving = _serve(tmp_path, f'echo "ran $*"\nexit {code}\n')
     said, told = serving.communicate(timeout=PATIENCE_S)
@@ -265,7 +259,7 @@ def test_what_starting_over_does_not_help_is_not_started_again(
         assert (ours["restart"], ours["entrypoint"]) == ("on-failure", ["serve.sh"])
 
 
-def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
+def test_what_ends_a_container_ends_tocsin_in_order(tmp_path):
     """SIGTERM is handed on, and what tocsin says at its end is waited for."""
     serving = _serve(
         tmp_path,
@@ -278,7 +272,7 @@ def test_what_ends_a_container_ends_tocsin_in_order(tmp_path: Path) -> None:
     assert serving.returncode == 0
 
 
-def test_containers_run_without_rights_or_a_writable_disk() -> None:
+def test_containers_run_without_rights_or_a_writable_disk():
     """Each drops every capability, writes to memory and volumes only, and has limits."""
     closed = {
         "read_only": True,
@@ -294,7 +288,7 @@ def test_containers_run_without_rights_or_a_writable_disk() -> None:
     assert "--require-hashes -r /src/requirements/image.lock" in DOCKERFILE
 
 
-def test_what_runs_for_long_is_watched() -> None:
+def test_what_runs_for_long_is_watched():
     """Every service but those that do one thing and end, or have no page, has a health check."""
     ends, silent = {"acls", "topics", "custodian"}, {"mqtt", "notify"}
     for name, service in SERVICES.items():
@@ -307,13 +301,13 @@ def test_what_runs_for_long_is_watched() -> None:
     assert "/readyz" in check_line
 
 
-def test_kafka_stamps_records_itself_and_creates_no_topic() -> None:
+def test_kafka_stamps_records_itself_and_creates_no_topic():
     """LogAppendTime is the broker's default, and a misspelt topic is an error."""
     assert PROPERTIES["log.message.timestamp.type"] == "LogAppendTime"
     assert PROPERTIES["auto.create.topics.enable"] == "false"
 
 
-def test_everything_that_is_mounted_exists() -> None:
+def test_everything_that_is_mounted_exists():
     """A missing file would be mounted as an empty directory, which is hard to tell from a fault."""
     mounted = {
         volume.split(":")[0]
@@ -325,7 +319,7 @@ def test_everything_that_is_mounted_exists() -> None:
     assert mounted - files <= PARSED["volumes"].keys()
 
 
-def test_the_image_is_built_from_what_the_context_sends() -> None:
+def test_the_image_is_built_from_what_the_context_sends():
     """.dockerignore lets through every path that the Dockerfile copies."""
     allowed = text_of(".dockerignore").splitlines()
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, flags=re.MULTILINE)
@@ -334,7 +328,7 @@ def test_the_image_is_built_from_what_the_context_sends() -> None:
     assert [one for one in sources if f"!{one}" not in allowed or not (ROOT / one).exists()] == []
 
 
-def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
+def test_the_configuration_that_compose_runs_is_sound(tmp_path):
     """`tocsin check` is content with the secrets in place, and names those that are not there."""
     names = {"db_password", "custodian_token", "kafka_password"}
     file = _mounted(tmp_path, "alarms")
@@ -346,7 +340,7 @@ def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "read"), [("mqtt", read_mqtt), ("notify", read_subscription)])
-def test_mqtt_and_notify_that_compose_runs_are_sound(tmp_path: Path, name: str, read: Any) -> None:
+def test_mqtt_and_notify_that_compose_runs_are_sound(tmp_path, name, read):
     """Each reads its secrets and nothing else, keeps what it must on a volume, names SERVICES."""
     own, text = SERVICES[name], text_of(f"deploy/tocsin/{name}.yaml")
     given = {each["target"] for each in own["secrets"]}
@@ -358,7 +352,7 @@ def test_mqtt_and_notify_that_compose_runs_are_sound(tmp_path: Path, name: str, 
         assert set(SERVICES[service]["networks"]) & set(own["networks"]), service
 
 
-def test_the_board_that_compose_runs_is_sound(tmp_path: Path) -> None:
+def test_the_board_that_compose_runs_is_sound(tmp_path):
     """It listens where compose publishes it, and links what analysts reach there."""
     found = read_board(_mounted(tmp_path, "board"), environ={}).board
     port = found.listen[1]
@@ -372,7 +366,7 @@ def test_the_board_that_compose_runs_is_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["deploy/tocsin", "deploy/up/office"])
-def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder: str) -> None:
+def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder):
     """The promise in its own words, and the groups by the file that lists them."""
     board, alarms = (_yaml(f"{folder}/{one}.yaml") for one in ("board", "alarms"))
     assert board["budget"].items() <= alarms["budget"].items()
@@ -384,7 +378,7 @@ def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder: str) -> Non
         assert alarm["groups"].items() <= domains.items()
 
 
-def test_everybody_on_mqtt_may_do_one_thing() -> None:
+def test_everybody_on_mqtt_may_do_one_thing():
     """Who logs in there has a password and a part of the ACL; nobody reads what sensors write."""
     acl = text_of("deploy/mosquitto/acl")
     parts = {each.split("\n")[0]: each.split("\n")[1:] for each in acl.split("user ")[1:]}
@@ -399,7 +393,7 @@ def test_everybody_on_mqtt_may_do_one_thing() -> None:
     assert {("read", topic) for _, topic in may["notify"]} == may["analyst"]
 
 
-def _serve(folder: Path, tocsin: str) -> subprocess.Popen[str]:
+def _serve(folder, tocsin):
     """Start what a worker's container runs, with another tocsin in front."""
     fake = folder / "tocsin"
     fake.write_text(f"#!/bin/sh\n{tocsin}")
@@ -413,7 +407,7 @@ def _serve(folder: Path, tocsin: str) -> subprocess.Popen[str]:
     )
 
 
-def _mounted(folder: Path, name: str) -> Path:
+def _mounted(folder, name):
     """Return a role's file in a folder that has the lists and the secrets that it names."""
     text = text_of(f"deploy/tocsin/{name}.yaml")
     shutil.copy(ROOT / "deploy/tocsin/rooms.txt", folder)
@@ -424,19 +418,19 @@ def _mounted(folder: Path, name: str) -> Path:
     return file
 
 
-def _catches(pid: int, number: signal.Signals) -> bool:
+def _catches(pid, number):
     """Tell whether a process has a handler of a signal: a shell that has none yet just ends."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     (caught,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, flags=re.MULTILINE)
     return bool(int(caught, 16) >> (number - 1) & 1)
 
 
-def _pairs(text: str, sign: str) -> dict[str, str]:
+def _pairs(text, sign):
     """Return what is on either side of a sign, by the left one."""
     return {key: value for key, _, value in (each.partition(sign) for each in text.split(","))}
 
 
-def _networks_of(service: str, alias: str) -> list[str]:
+def _networks_of(service, alias):
     """Return the networks on which a name is a service's and nobody else's anywhere."""
     found = [
         (name, network)
@@ -449,19 +443,18 @@ def _networks_of(service: str, alias: str) -> list[str]:
     return [network for _, network in found]
 
 
-def _podman_file() -> Parsed:
+def _podman_file():
     class Loader(yaml.SafeLoader):
         """Reads what replaces a list, where two files' lists would be put together."""
 
-    def _replacing(loader: yaml.SafeLoader, node: yaml.SequenceNode) -> Parsed:
+    def _replacing(loader, node):
         return {"replaced": loader.construct_sequence(node)}
 
     Loader.add_constructor("!override", _replacing)
     text = text_of("deploy/up/podman.yml")
-    loaded: Parsed = yaml.load(text, Loader)  # noqa: S506  a safe loader's child
-    return loaded
+    return yaml.load(text, Loader)  # noqa: S506  a safe loader's child
 
 
-def _schema(file: Path) -> int:
+def _schema(file):
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
     return ran(*command, file, code=None).returncode

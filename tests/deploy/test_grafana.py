@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 import yaml
@@ -14,16 +13,16 @@ from tests.deploy.metric_names import documented, grouped_by, public, used_in
 from tests.support.tree import ROOT, text_of
 
 GRAFANA = ROOT / "deploy" / "grafana"
-DASHBOARDS: dict[str, dict[str, Any]] = {path: json.loads(text) for path, text in texts().items()}
+DASHBOARDS = {path: json.loads(text) for path, text in texts().items()}
 every_dashboard = pytest.mark.parametrize("path", DASHBOARDS)
 
 
-def targets(path: str) -> list[dict[str, Any]]:
+def targets(path):
     """Return every query of every panel."""
     return [target for panel in DASHBOARDS[path]["panels"] for target in panel.get("targets", [])]
 
 
-def filled_in(expression: str) -> str:
+def filled_in(expression):
     """Return an expression with Grafana's variables filled in, all alarms and groups chosen."""
     values = {"$__rate_interval": "5m", "$__range": "1d", "$alarm": ".*", "$group": ".*"}
     for name, value in values.items():
@@ -32,13 +31,13 @@ def filled_in(expression: str) -> str:
     return expression
 
 
-def test_what_is_committed_is_what_the_code_writes() -> None:
+def test_what_is_committed_is_what_the_code_writes():
     """After a change: `python -m deploy.grafana.build`."""
     found = {str(path.relative_to(FOLDER)): path.read_text() for path in FOLDER.rglob("*.json")}
     assert found == texts()
 
 
-def test_analysts_see_nothing_but_the_public_page() -> None:
+def test_analysts_see_nothing_but_the_public_page():
     """Panels, choices and marks of the alarms' dashboard name public metrics only."""
     text = texts()["public/alarms.json"]
     assert used_in(text)
@@ -48,7 +47,7 @@ def test_analysts_see_nothing_but_the_public_page() -> None:
 
 
 @every_dashboard
-def test_every_panel_names_documented_metrics_and_labels(path: str) -> None:
+def test_every_panel_names_documented_metrics_and_labels(path):
     """A panel over a metric that nothing serves would stay empty for ever."""
     assert targets(path)
     for target in targets(path):
@@ -63,7 +62,7 @@ def test_every_panel_names_documented_metrics_and_labels(path: str) -> None:
 
 
 @every_dashboard
-def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path: str) -> None:
+def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path):
     """Where a metric has the label, its panel selects by the variable."""
     for target in targets(path):
         for name, selected in re.findall(r"(tocsin_\w+)(\{[^}]*\})?", target["expr"]):
@@ -71,7 +70,7 @@ def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path: str) -> 
                 assert (label in documented()[name]) == (f'{label}=~"${label}"' in selected)
 
 
-def test_every_metric_is_shown() -> None:
+def test_every_metric_is_shown():
     """What is measured can be seen: each documented metric is on a dashboard or in an alert."""
     shown = used_in((GRAFANA.parent / "alerts.yml").read_text() + "\n".join(texts().values()))
     whole = {name.removesuffix("_bucket") for name in documented() if name.endswith("_bucket")}
@@ -86,9 +85,7 @@ def test_every_metric_is_shown() -> None:
         ("grafana-custodian", "prometheus-custodian", "dashboards", "custodian/custodian.json"),
     ],
 )
-def test_what_is_provisioned_fits_together(
-    service: str, prometheus: str, folder: str, home: str
-) -> None:
+def test_what_is_provisioned_fits_together(service, prometheus, folder, home):
     """Each Grafana asks the Prometheus of its audience, and has its audience's dashboards only."""
     provisioning = GRAFANA / "provisioning"
     sources = yaml.safe_load((provisioning / "datasources" / "prometheus.yml").read_text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -16,9 +16,6 @@ from stream.config.notify.reading import read_board, read_subscription
 from tests.support.checking import check
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 KUBERNETES = "1.31"
 OURS = {"ServiceMonitor", "PrometheusRule"}
 """Kinds of the Prometheus operator, whose schemas are not Kubernetes' own."""
@@ -29,7 +26,7 @@ Named = dict[str, Document]
 PUBLIC, CUSTODIAN, BOARD = 9464, 9465, 8470
 
 
-def rendered(name: str) -> Documents:
+def rendered(name):
     """What a case renders to."""
     text = (RENDERED / f"{name}.yaml").read_text()
     return [one for one in yaml.safe_load_all(text) if one]
@@ -39,30 +36,30 @@ FULL = rendered("full")
 
 
 @pytest.fixture(params=CASES)
-def documents(request: pytest.FixtureRequest) -> Documents:
+def documents(request):
     """What each case renders to."""
     return rendered(request.param)
 
 
-def of_kind(documents: Documents, *kinds: str) -> Named:
+def of_kind(documents, *kinds):
     """Documents of some kinds, by name without the release's."""
     found = ((one["metadata"]["name"], one) for one in documents if one["kind"] in kinds)
     return {name.removeprefix("building-"): one for name, one in found}
 
 
-def templates(documents: Documents) -> Documents:
+def templates(documents):
     """Templates of pods."""
     found = of_kind(documents, "StatefulSet", "Deployment", "Job").values()
     return [one["spec"]["template"] for one in found]
 
 
-def pods(documents: Documents) -> Named:
+def pods(documents):
     """Specifications of pods, by role."""
     role = "app.kubernetes.io/component"
     return {one["metadata"]["labels"][role]: one["spec"] for one in templates(documents)}
 
 
-def open_ends(pod: Document) -> Iterator[str]:
+def open_ends(pod):
     """What a pod may do that none of ours needs."""
     rights = pod.get("securityContext", {})
     if not (rights.get("runAsNonRoot") and rights.get("runAsUser", 0) > 0):
@@ -86,14 +83,14 @@ def open_ends(pod: Document) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_committed_is_of_the_chart_as_it_stands(name: str) -> None:
+def test_what_is_committed_is_of_the_chart_as_it_stands(name):
     """Whoever changed the chart has rendered it again; `make deploy-check` asks helm itself."""
     assert rendered(name)
     first = (RENDERED / f"{name}.yaml").read_text().split("\n", 1)[0]
     assert first.endswith(stamp()), "python -m deploy.helm.chart HELM --write"
 
 
-def test_kubernetes_takes_every_document(documents: Documents) -> None:
+def test_kubernetes_takes_every_document(documents):
     """By its own schemas, which refuse a key that they do not know."""
     for one in documents:
         if one["kind"] in OURS:
@@ -106,7 +103,7 @@ def test_kubernetes_takes_every_document(documents: Documents) -> None:
             kubernetes_validate.validate(broken, KUBERNETES, strict=True)
 
 
-def test_no_pod_may_do_more_than_it_must(documents: Documents) -> None:
+def test_no_pod_may_do_more_than_it_must(documents):
     """No root, no token of the cluster's, nothing to write, and each opening is seen."""
     for pod in pods(documents).values():
         assert not list(open_ends(pod))
@@ -120,14 +117,14 @@ def test_no_pod_may_do_more_than_it_must(documents: Documents) -> None:
         (("containers", 0, "resources"), "any memory"),
     ):
         broken = copy.deepcopy(worker)
-        inner: Any = broken
+        inner = broken
         for step in path[:-1]:
             inner = inner[step]
         del inner[path[-1]]
         assert list(open_ends(broken)) == [seen]
 
 
-def test_secrets_are_named_and_never_written(documents: Documents) -> None:
+def test_secrets_are_named_and_never_written(documents):
     """No document holds one, and each role is given its own."""
     assert not of_kind(documents, "Secret")
     given = {
@@ -150,7 +147,7 @@ def test_secrets_are_named_and_never_written(documents: Documents) -> None:
     assert given == {role: allowed[role] for role in given}
 
 
-def test_a_worker_is_asked_the_right_questions(documents: Documents) -> None:
+def test_a_worker_is_asked_the_right_questions(documents):
     """A worker that waits for Kafka is not killed for it, and is seen to wait."""
     (container,) = pods(documents)["worker"]["containers"]
     for probe, path in (
@@ -163,7 +160,7 @@ def test_a_worker_is_asked_the_right_questions(documents: Documents) -> None:
     assert ports == {"public": PUBLIC, "custodian": CUSTODIAN}
 
 
-def test_each_page_has_its_own_audience() -> None:
+def test_each_page_has_its_own_audience():
     """An analyst's Prometheus reaches the public page alone, by name and by policy."""
     rules = of_kind(FULL, "NetworkPolicy")["worker"]["spec"]["ingress"]
     reached = {
@@ -188,21 +185,21 @@ def test_each_page_has_its_own_audience() -> None:
         assert ("authorization" in endpoint) == (audience == "custodian")
 
 
-def test_nobody_reaches_a_worker_that_nobody_was_allowed_to() -> None:
+def test_nobody_reaches_a_worker_that_nobody_was_allowed_to():
     """Without peers a page is closed, not open to all."""
     policy = of_kind(rendered("small"), "NetworkPolicy")["worker"]["spec"]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     assert not policy["ingress"]
 
 
-def test_only_those_who_were_named_reach_the_board() -> None:
+def test_only_those_who_were_named_reach_the_board():
     """On its one port; whatever lets people in from outside."""
     (rule,) = of_kind(FULL, "NetworkPolicy")["board"]["spec"]["ingress"]
     assert [port["port"] for port in rule["ports"]] == [BOARD]
     assert rule["from"]
 
 
-def test_no_role_reaches_more_than_its_work_asks_for() -> None:
+def test_no_role_reaches_more_than_its_work_asks_for():
     """What brings alarms on and what reads sensors have no way to the ledger."""
     reached = {
         name: {port["port"] for rule in one["spec"]["egress"] for port in rule["ports"]}
@@ -218,7 +215,7 @@ def test_no_role_reaches_more_than_its_work_asks_for() -> None:
     }
 
 
-def test_policies_select_the_pods_that_there_are() -> None:
+def test_policies_select_the_pods_that_there_are():
     """Each of them those of one role."""
     labels = [one["metadata"]["labels"].items() for one in templates(FULL)]
     for policy in of_kind(FULL, "NetworkPolicy").values():
@@ -226,7 +223,7 @@ def test_policies_select_the_pods_that_there_are() -> None:
         assert sum(chosen <= one for one in labels) == 1
 
 
-def test_the_alerts_are_those_of_everybody_else() -> None:
+def test_the_alerts_are_those_of_everybody_else():
     """The same file as compose's Prometheus reads, which promtool has tested.
 
     What was rendered has its name where helm put all of it: that is seen when it is rendered.
@@ -236,7 +233,7 @@ def test_the_alerts_are_those_of_everybody_else() -> None:
     assert (CHART / "alerts.yml").resolve() == (ROOT / ALERTS).resolve()
 
 
-def test_what_is_mounted_runs(tmp_path: Path) -> None:
+def test_what_is_mounted_runs(tmp_path):
     """The files of the full case, with secrets where the pods have them."""
     secrets = ("db_password", "kafka_password", "mqtt_password", "custodian_token", "board_token")
     for name in secrets:
@@ -254,7 +251,7 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
         assert (tmp_path / mounted.name).is_file(), role
 
 
-def test_the_cases_are_all_rendered() -> None:
+def test_the_cases_are_all_rendered():
     """No file of values that nothing reads."""
     assert {path.stem for path in (FOLDER / "cases").iterdir()} == set().union(*CASES.values())
     assert {path.stem for path in RENDERED.iterdir()} == set(CASES)

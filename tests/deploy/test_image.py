@@ -44,7 +44,7 @@ print("libarrow" in str(mapped), sorted(filter(absent, mapped)))
 """
 
 
-def test_tocsin_works_without_what_is_left_out(tmp_path: Path) -> None:
+def test_tocsin_works_without_what_is_left_out(tmp_path):
     """A replay, then every module there is, where those files cannot be opened or loaded."""
     for name in ("alarms.yaml", "rooms.txt", "capacity.csv", "badges.jsonl"):
         (tmp_path / name).write_bytes((OFFICE / name).read_bytes())
@@ -61,7 +61,7 @@ def test_tocsin_works_without_what_is_left_out(tmp_path: Path) -> None:
     assert (tmp_path / ".tocsin" / "office.db").is_file()
 
 
-def test_slimming_removes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+def test_slimming_removes_what_it_names_and_nothing_else(tmp_path):
     """A small environment: tests, headers, installers and copies go; code, data, licences stay."""
     stays = [
         "numpy/__init__.py",
@@ -98,7 +98,7 @@ def test_slimming_removes_what_it_names_and_nothing_else(tmp_path: Path) -> None
     )
 
 
-def test_the_bill_names_every_package_of_the_lock() -> None:
+def test_the_bill_names_every_package_of_the_lock():
     """Name, version and package URL of each, sorted; the same for the same packages."""
     found = bill(SITE)
     urls = [each["purl"] for each in found["components"]]
@@ -112,7 +112,7 @@ def test_the_bill_names_every_package_of_the_lock() -> None:
     )
 
 
-def test_the_image_begins_with_nothing() -> None:
+def test_the_image_begins_with_nothing():
     """The final stage has what the scripts above put together, and runs nothing of its own."""
     dockerfile = text_of("deploy/Dockerfile")
     build, final = re.split(r"^FROM ", dockerfile, flags=re.MULTILINE)[1:]

@@ -19,11 +19,9 @@ from deploy.release.__main__ import build
 from deploy.release.wheel import OURS, renamed, standalone
 from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
-from tests.support.wheels import EPOCH, Built, build_tree
+from tests.support.wheels import EPOCH, build_tree
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
     from pathlib import Path
 
 VERSION = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
@@ -32,7 +30,7 @@ LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory):
     """A wheel and a source distribution of the tree as it is; the tree is not written to."""
     return build_tree(tmp_path_factory.mktemp("built"))
 
@@ -44,27 +42,27 @@ class Installed:
     python: Path
     folder: Path
 
-    def tocsin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def tocsin(self, *arguments):
         """Run the installed command in the empty folder."""
         return self.run(self.python.with_name("tocsin"), *arguments)
 
-    def run(self, *command: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(self, *command, code=0):
         """Run any command there, with nothing of this process's paths."""
         kept = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "COLUMNS": "100"}
         return ran(*command, code=code, cwd=self.folder, env=kept)
 
-    def pip(self, *words: str) -> None:
+    def pip(self, *words):
         """Have this process's pip do something to the environment, from no index."""
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
         self.run(*pip, "--python", self.python, *words)
 
-    def install(self, wheel: Path) -> None:
+    def install(self, wheel):
         """Install one wheel; dependencies are this process's."""
         self.pip("install", "--no-index", "--no-deps", "--no-compile", "--no-cache-dir", str(wheel))
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def foreign(tmp_path_factory):
     """The wheel of another distribution with packages of our names, and a module in each."""
     wheel = tmp_path_factory.mktemp("foreign") / "foreign-1.0-py3-none-any.whl"
     about = "foreign-1.0.dist-info"
@@ -81,12 +79,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["first", "last"])
-def installed(
-    request: pytest.FixtureRequest,
-    built: Built,
-    foreign: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Installed]:
+def installed(request, built, foreign, tmp_path_factory):
     """An environment that Tocsin, installed first or last, shares with foreign packages.
 
     They are whole while Tocsin is there, and when it has gone.
@@ -107,7 +100,7 @@ def installed(
 
 
 @pytest.mark.long
-def test_a_wheel_holds_one_package_and_nothing_else(built: Built) -> None:
+def test_a_wheel_holds_one_package_and_nothing_else(built):
     """Every file below the packages, schemas too, two that begin it, licences."""
     with zipfile.ZipFile(built.wheel) as wheel:
         names = {name for name in wheel.namelist() if not name.endswith("/")}
@@ -126,7 +119,7 @@ def test_a_wheel_holds_one_package_and_nothing_else(built: Built) -> None:
     assert short == set()
 
 
-def _imported(module: bytes) -> Iterator[str]:
+def _imported(module):
     """Yield the first part of every name that a module imports."""
     for node in ast.walk(ast.parse(module)):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -136,7 +129,7 @@ def _imported(module: bytes) -> Iterator[str]:
 
 
 @pytest.mark.long
-def test_the_same_files_give_the_same_bytes(built: Built, tmp_path: Path) -> None:
+def test_the_same_files_give_the_same_bytes(built, tmp_path):
     """In another folder, of other times and modes: from what the source distribution holds."""
     with tarfile.open(built.sdist) as archive:
         owners = {(each.uid, each.gid, each.uname, each.gname) for each in archive.getmembers()}
@@ -154,7 +147,7 @@ def test_the_same_files_give_the_same_bytes(built: Built, tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_an_index_shows_the_readme_without_the_checkout(built: Built) -> None:
+def test_an_index_shows_the_readme_without_the_checkout(built):
     """Links to files are words there; no badge, no picture, nothing that is not in the readme."""
     with zipfile.ZipFile(built.wheel) as wheel:
         text = wheel.read(f"tocsin-{VERSION}.dist-info/METADATA").decode()
@@ -192,7 +185,7 @@ STAYS = [
         ),
     ],
 )
-def test_imports_of_ours_alone_are_renamed(source: str, made: str) -> None:
+def test_imports_of_ours_alone_are_renamed(source, made):
     """Wherever they stand; the lines stay where they are."""
     assert renamed(source.encode(), "a.py").decode() == made
 
@@ -213,14 +206,14 @@ def test_imports_of_ours_alone_are_renamed(source: str, made: str) -> None:
         "exec(text)\n",
     ],
 )
-def test_an_import_that_is_not_seen_ends_the_build(source: str) -> None:
+def test_an_import_that_is_not_seen_ends_the_build(source):
     """It would fail, or take another's package, only where the wheel is installed."""
     with pytest.raises(ValueError, match=r"^a\.py:\d+: names a package of Tocsin's where"):
         renamed(source.encode(), "a.py")
 
 
 @pytest.mark.long
-def test_a_source_distribution_holds_the_tree(built: Built) -> None:
+def test_a_source_distribution_holds_the_tree(built):
     """Docs, examples, tests and what they need: every file, and nothing that a run left."""
     with tarfile.open(built.sdist) as archive:
         names = {each.name.split("/", 1)[1] for each in archive.getmembers() if each.isfile()}
@@ -232,7 +225,7 @@ def test_a_source_distribution_holds_the_tree(built: Built) -> None:
 
 
 @pytest.mark.long
-def test_an_installed_wheel_works_in_an_empty_folder(installed: Installed) -> None:
+def test_an_installed_wheel_works_in_an_empty_folder(installed):
     """The README's first commands, with the office's files beside them and no checkout."""
     assert installed.tocsin("--version").stdout == f"tocsin, version {VERSION}\n"
     module = installed.run(installed.python, "-m", "tocsin", "--help")
@@ -248,7 +241,7 @@ def test_an_installed_wheel_works_in_an_empty_folder(installed: Installed) -> No
 
 
 @pytest.mark.long
-def test_the_librarys_page_is_true_of_a_wheel(installed: Installed) -> None:
+def test_the_librarys_page_is_true_of_a_wheel(installed):
     """Every example, as it is printed; the modules are the wheel's."""
     assert installed.run(installed.python, "-m", "doctest", LIBRARY).stdout == ""
     where = installed.run(
@@ -257,7 +250,7 @@ def test_the_librarys_page_is_true_of_a_wheel(installed: Installed) -> None:
     assert where.stdout.startswith(f"tocsin.operators {installed.python.parents[1]}")
 
 
-def test_a_checkout_has_the_wheels_names() -> None:
+def test_a_checkout_has_the_wheels_names():
     """The very modules, so that an error raised by one is caught by the other's name."""
     script = (
         "from tocsin.operators.svt import ask\n"

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import yaml
 
 from tests.deploy.promtool import promtool
 from tests.support.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEPLOY = ROOT / "deploy"
 TOKENS = {
@@ -19,7 +14,7 @@ TOKENS = {
 }
 
 
-def test_the_scrape_configuration_is_valid(tmp_path: Path) -> None:
+def test_the_scrape_configuration_is_valid(tmp_path):
     """Promtool accepts the configuration with its rules and the tokens' files in place."""
     token = tmp_path / "token"
     token.write_text("secret")
@@ -32,7 +27,7 @@ def test_the_scrape_configuration_is_valid(tmp_path: Path) -> None:
     assert promtool("check", "config", str(tmp_path / "prometheus.yml")) == ""
 
 
-def test_an_analysts_prometheus_scrapes_the_public_page_alone() -> None:
+def test_an_analysts_prometheus_scrapes_the_public_page_alone():
     """The same job as the custodian's for the public page, no rules, no token."""
     assert promtool("check", "config", str(DEPLOY / "prometheus-public.yml")) == ""
     public, custodian = (
@@ -43,7 +38,7 @@ def test_an_analysts_prometheus_scrapes_the_public_page_alone() -> None:
     assert "rule_files" not in public
 
 
-def test_a_broken_rule_does_not_pass(tmp_path: Path) -> None:
+def test_a_broken_rule_does_not_pass(tmp_path):
     """Promtool is really asked: an expression that does not parse is an error."""
     text = (DEPLOY / "alerts.yml").read_text()
     broken = tmp_path / "alerts.yml"
@@ -51,7 +46,7 @@ def test_a_broken_rule_does_not_pass(tmp_path: Path) -> None:
     assert "parse error" in promtool("check", "rules", str(broken))
 
 
-def test_pages_of_counts_are_asked_with_their_token_and_jobs_find_everybody() -> None:
+def test_pages_of_counts_are_asked_with_their_token_and_jobs_find_everybody():
     """Only jobs of exact counts carry a token, each its own, and it goes to their port alone."""
     config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
     jobs = {job["job_name"]: job for job in config["scrape_configs"]}

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import tarfile
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,11 +17,8 @@ from deploy.release.wheel import pack
 from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_the_version_is_the_same_everywhere() -> None:
+def test_the_version_is_the_same_everywhere():
     """Chart (rendered too), image, compose and AsyncAPI say what pyproject.toml says."""
     assert said() == [version()] * len(PLACES)
     for name in ("small", "own", "full"):
@@ -31,7 +27,7 @@ def test_the_version_is_the_same_everywhere() -> None:
         assert {each.strip('"') for each in told} == {version()}
 
 
-def test_a_new_version_is_written_into_every_place(tmp_path: Path) -> None:
+def test_a_new_version_is_written_into_every_place(tmp_path):
     """Nothing else of the files changes."""
     _places(tmp_path)
     _say_another(tmp_path)
@@ -43,7 +39,7 @@ def test_a_new_version_is_written_into_every_place(tmp_path: Path) -> None:
         assert again == text_of(name)
 
 
-def test_an_archive_is_the_same_whoever_packs_it(tmp_path: Path) -> None:
+def test_an_archive_is_the_same_whoever_packs_it(tmp_path):
     """Times, modes, order and owners of the files do not show; programs stay programs."""
     made = []
     for number, names in enumerate((["b", "a/c"], ["a/c", "b"])):
@@ -61,7 +57,7 @@ def test_an_archive_is_the_same_whoever_packs_it(tmp_path: Path) -> None:
     assert told == [("a/c", 0o644, 1_700_000_000, 0), ("b", 0o755, 1_700_000_000, 0)]
 
 
-def test_the_chart_is_packed_as_helm_does_it(tmp_path: Path) -> None:
+def test_the_chart_is_packed_as_helm_does_it(tmp_path):
     """One folder, named after the chart, with all that is in it."""
     chart = ROOT / "deploy" / "helm" / "tocsin"
     packed = packed_chart(ROOT, tmp_path, 1_700_000_000)
@@ -72,7 +68,7 @@ def test_the_chart_is_packed_as_helm_does_it(tmp_path: Path) -> None:
     assert names == {f"tocsin/{path.relative_to(chart)}" for path in wanted}
 
 
-def test_checksums_are_those_of_the_files(tmp_path: Path) -> None:
+def test_checksums_are_those_of_the_files(tmp_path):
     """As `sha256sum --check` reads them; they are no checksums of themselves."""
     for name in ("b", "a", "SHA256SUMS"):
         (tmp_path / name).write_text(name)
@@ -80,7 +76,7 @@ def test_checksums_are_those_of_the_files(tmp_path: Path) -> None:
     assert sums(tmp_path) == "".join(told)
 
 
-def test_an_image_says_what_it_is_of(tmp_path: Path) -> None:
+def test_an_image_says_what_it_is_of(tmp_path):
     """Version, commit and time of the commit, which is the time of its files as well."""
     about = About("1.2.3", "f" * 40, 1_700_000_000)
     words = set(about.words(tmp_path, "tocsin:1.2.3"))
@@ -99,7 +95,7 @@ def test_an_image_says_what_it_is_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_release_is_that_of_a_commit(tmp_path: Path) -> None:
+def test_a_release_is_that_of_a_commit(tmp_path):
     """A tree with changes, or of two versions, is refused before anything is built."""
     tree, out = tmp_path / "tree", tmp_path / "dist"
     shutil.copytree(ROOT / "deploy" / "release", tree / "deploy" / "release")
@@ -107,11 +103,11 @@ def test_a_release_is_that_of_a_commit(tmp_path: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.example", "-C", str(tree)]
     release = [sys.executable, "-m", "deploy.release", out, "--bill", "x", "--without-image"]
 
-    def commit() -> None:
+    def commit():
         for words in (["add", "."], ["commit", "--quiet", "--message=a"]):
             ran(*git, *words)
 
-    def refused() -> str:
+    def refused():
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tree)}
         done = ran(*release, code=2, cwd=tree, env=environ)
         assert not out.exists()
@@ -125,14 +121,14 @@ def test_a_release_is_that_of_a_commit(tmp_path: Path) -> None:
     assert "places differ about the version" in refused()
 
 
-def _places(folder: Path, *more: str) -> None:
+def _places(folder, *more):
     """Copy every file that says the version, and more."""
     for name in {"pyproject.toml", *more, *(name for name, _ in PLACES)}:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
 
 
-def _say_another(folder: Path) -> None:
+def _say_another(folder):
     """Write version 7.8.9 into the project's file."""
     project = folder / "pyproject.toml"
     project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))

@@ -11,7 +11,6 @@ import subprocess
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -41,12 +40,6 @@ from tests.support.measured import (
 from tests.support.procs import ran
 from tests.support.waiting import PATIENCE_S, wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from stream.metrics.registries import Metrics
-
 HOUR = int(time.time() * 1000) // HOUR_MS
 """The last full hour ends with it."""
 
@@ -65,12 +58,12 @@ class Prometheus:
         url: of its API.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         self.url = url
         self.rang_s = 0.0
         """Just after the alarm and the denial were scraped."""
 
-    def ask(self, expression: str, at_s: float | None = None) -> list[tuple[dict[str, str], float]]:
+    def ask(self, expression, at_s=None):
         """Return the labels and values of an instant query, of now unless a time is given."""
         when = {} if at_s is None else {"time": str(at_s)}
         asked = f"{self.url}/api/v1/query?{urlencode({'query': expression, **when})}"
@@ -78,16 +71,16 @@ class Prometheus:
             found = json.load(answer)["data"]["result"]
         return [(each["metric"], float(each["value"][1])) for each in found]
 
-    def panel(self, title: str) -> list[tuple[dict[str, str], float]]:
+    def panel(self, title):
         """Return what the first expression of a panel has, by its file and title."""
         return self.ask(_panels()[title][0])
 
-    def scrape_again(self) -> None:
+    def scrape_again(self):
         """Wait until every target was scraped after now."""
         now_s = time.time()
         wait_until("all targets are scraped again", lambda: self._oldest_s() > now_s)
 
-    def _oldest_s(self) -> float:
+    def _oldest_s(self):
         try:
             scraped_s = [value for _, value in self.ask("timestamp(up) and up == 1")]
             return min(scraped_s) if len(scraped_s) == TARGETS else 0
@@ -96,7 +89,7 @@ class Prometheus:
 
 
 @contextmanager
-def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterator[Prometheus]:
+def _prometheus(folder, public, custodian):
     """Run one over these ports of this machine."""
     jobs = [
         {"job_name": name, "static_configs": [{"targets": [f"127.0.0.1:{port}" for port in ports]}]}
@@ -116,7 +109,7 @@ def _prometheus(folder: Path, public: list[int], custodian: list[int]) -> Iterat
         process.wait()
 
 
-def _live(metrics: Metrics, times: int) -> None:
+def _live(metrics, times):
     """Go through a worker's private life, and show the ledger that all workers read."""
     metrics.events_read("badges", 40 * times)
     metrics.events_dropped("badges", {"late": times})
@@ -141,7 +134,7 @@ def _live(metrics: Metrics, times: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def told(tmp_path_factory):
     """Two workers from before their first decision on; then an alarm, a denial, one starts anew."""
     one, other = fresh_metrics(periods=DAYS), fresh_metrics(periods=DAYS)
     with ExitStack() as stack:
@@ -180,7 +173,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         yield prometheus
 
 
-def _panels() -> dict[str, list[str]]:
+def _panels():
     """Return the expressions of every panel, by the dashboard's file and the panel's title."""
     return {
         f"{path}: {panel['title']}": [filled_in(target["expr"]) for target in panel["targets"]]
@@ -190,7 +183,7 @@ def _panels() -> dict[str, list[str]]:
     }
 
 
-def test_every_panel_has_data(told: Prometheus) -> None:
+def test_every_panel_has_data(told):
     """Each expression has a value after a first alarm and a first denial; none is below zero."""
     for title, expressions in _panels().items():
         for expression in expressions:
@@ -199,7 +192,7 @@ def test_every_panel_has_data(told: Prometheus) -> None:
             assert all(value >= 0 for _, value in found), (title, found)
 
 
-def test_the_room_that_rang_is_named(told: Prometheus) -> None:
+def test_the_room_that_rang_is_named(told):
     """One room of one alarm, with its window's end, also though a worker has forgotten it."""
     room = {"alarm": "crowd", "group": "r2"}
     assert told.panel(f"public/alarms.json: {RINGING}") == [(room, HOUR * HOUR_MS)]
@@ -208,7 +201,7 @@ def test_the_room_that_rang_is_named(told: Prometheus) -> None:
     assert rings == {("crowd", "r2")}
 
 
-def test_counts_are_those_of_the_worker_that_published_last(told: Prometheus) -> None:
+def test_counts_are_those_of_the_worker_that_published_last(told):
     """Not those of the one that has the window before, nor of the one that has none yet."""
     counted, noise = (
         told.panel(f"public/alarms.json: {title}")
@@ -218,7 +211,7 @@ def test_counts_are_those_of_the_worker_that_published_last(told: Prometheus) ->
     assert noise == [({"alarm": "crowd"}, 2.5)]
 
 
-def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:
+def test_a_first_denial_is_not_taken_for_silence(told):
     """Of the two alarms one was decided and one was not; shares and increases say which."""
     windows = told.panel("public/alarms.json: Windows per hour, decided and denied")
     moved = {(e["alarm"], e["outcome"]) for e, value in windows if value > 0}
@@ -227,7 +220,7 @@ def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:
     assert {e["alarm"]: value for e, value in share} == {"crowd": 0, "quiet": 1}
 
 
-def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Prometheus) -> None:
+def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told):
     """What is drawn on the time axis names the room; a worker that forgot rings nothing."""
     listed = DASHBOARDS["public/alarms.json"]["annotations"]["list"]
     marks = {each["name"]: filled_in(each["expr"]) for each in listed}
@@ -237,14 +230,14 @@ def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Promethe
     assert [found for found, _ in told.ask(marks["fired"]) if found != room] == []
 
 
-def test_a_lost_partition_is_seen(told: Prometheus) -> None:
+def test_a_lost_partition_is_seen(told):
     """The custodian reads which, from the worker that lost it."""
     states = told.panel("custodian/custodian.json: Partitions, by state")
     assert ("1", "unreachable") in {(e["partition"], e["state"]) for e, _ in states}
 
 
 @pytest.mark.parametrize("page", ["public", "custodian"])
-def test_a_page_has_no_lint(page: str) -> None:
+def test_a_page_has_no_lint(page):
     """`promtool check metrics` finds nothing: names, units, types, helps, and no `le` on gauges."""
     metrics = fresh_metrics(periods=DAYS)
     _live(metrics, 1)
@@ -254,6 +247,6 @@ def test_a_page_has_no_lint(page: str) -> None:
     assert _linted(broken) != ""
 
 
-def _linted(page: str) -> str:
+def _linted(page):
     done = ran("promtool", "check", "metrics", code=None, input=page)
     return done.stdout + done.stderr

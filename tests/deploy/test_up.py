@@ -31,7 +31,6 @@ from tests.support.tree import ROOT, text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from deploy.up.places import Places
 
 ENGINE = """\
 #!/bin/sh
@@ -58,7 +57,7 @@ case " $* " in
 esac
 echo "${{COMPOSE_FILE-}}" >>{files}
 """
-CONDITIONS: dict[str, dict[str, object]] = {
+CONDITIONS = {
     "worker": {"depends_on": {"rights": {"condition": "service_completed_successfully"}}},
     "rights": {"depends_on": {"broker": {"condition": "service_healthy"}}},
     "broker": {},
@@ -74,29 +73,29 @@ class Engines:
     folder: Path
 
     @property
-    def told(self) -> Path:
+    def told(self):
         """Where each writes what it is called with."""
         return self.folder / "told"
 
-    def put(self, name: str, text: str, **given: object) -> None:
+    def put(self, name, text, **given):
         """Write one."""
         path = self.folder / name
         path.write_text(text.format(told=self.told, **given))
         path.chmod(0o755)
 
-    def podman(self, *, sick_for: int, code: int) -> None:
+    def podman(self, *, sick_for, code):
         """Write one whose services are healthy after so many questions, and end with a code."""
         self.put("podman", PODMAN, sick_for=sick_for, code=code)
         self.podman_compose("1.6.0", CONDITIONS)
 
-    def podman_compose(self, version: str, services: dict[str, dict[str, object]]) -> None:
+    def podman_compose(self, version, services):
         """Write one that tells its version, its file and what it was called with."""
         config, files = json.dumps({"services": services}), self.folder / "files"
         self.put("podman-compose", PODMAN_COMPOSE, version=version, config=config, files=files)
 
 
 @pytest.fixture
-def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engines:
+def engines(tmp_path, monkeypatch):
     """Engines of the test's own; podman's conditions are looked at again at once.
 
     Secrets are made in a folder of the test's: those of a checkout may be in use.
@@ -110,7 +109,7 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engines:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path):
     """The places of a stack, with its passwords and certificates and nothing that runs."""
     found = choose_ports(tmp_path / "up", 0)
     ran("sh", ROOT / "deploy" / "secrets.sh", found.secrets)
@@ -118,9 +117,7 @@ def places(tmp_path: Path) -> Places:
     return found
 
 
-def test_what_was_not_made_by_it_is_not_removed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_not_made_by_it_is_not_removed(tmp_path, capsys):
     """Somebody's folder stays as it is; where there is none, there is nothing to do."""
     (tmp_path / "letters").write_text("dear")
     assert main(["down", "--folder", str(tmp_path)]) == 1
@@ -129,7 +126,7 @@ def test_what_was_not_made_by_it_is_not_removed(
     assert main(["down", "--folder", str(tmp_path / "none")]) == 0
 
 
-def test_a_process_with_an_id_that_was_given_away_is_somebody_elses(tmp_path: Path) -> None:
+def test_a_process_with_an_id_that_was_given_away_is_somebody_elses(tmp_path):
     """The moment it started at tells them apart: it runs on, while our own are ended."""
     processes = Processes(tmp_path / "run")
     ours = processes.start("ours", ["sleep", "600"], where=tmp_path)
@@ -143,9 +140,7 @@ def test_a_process_with_an_id_that_was_given_away_is_somebody_elses(tmp_path: Pa
         theirs.kill()
 
 
-def test_one_that_does_not_hear_is_ended_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_does_not_hear_is_ended_at_once(tmp_path, monkeypatch):
     """SIGTERM, then SIGKILL; what could not be started is shown with the end of its log."""
     monkeypatch.setattr("deploy.up.processes._END_S", 0.2)
     processes = Processes(tmp_path / "run")
@@ -159,7 +154,7 @@ def test_one_that_does_not_hear_is_ended_at_once(
         processes.wait("broken", lambda: False)
 
 
-def test_ports_that_are_taken_are_named(tmp_path: Path) -> None:
+def test_ports_that_are_taken_are_named(tmp_path):
     """They follow one another; nothing is made where one of them is somebody else's."""
     with socket.socket() as other:
         other.bind((HOST, 0))
@@ -176,7 +171,7 @@ def test_ports_that_are_taken_are_named(tmp_path: Path) -> None:
         native.up(tmp_path / "up", 0)
 
 
-def _somewhere(folder: Path) -> Places:
+def _somewhere(folder):
     """Return places whose ports follow one another: the other tests take some of that range."""
     for _ in range(20):
         with contextlib.suppress(StartError):
@@ -184,7 +179,7 @@ def _somewhere(folder: Path) -> Places:
     return choose_ports(folder, free_port())
 
 
-def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
+def test_a_role_has_its_own_secrets_and_no_others(places):
     """Every password in a role's folder is that role's, and none of them is there twice."""
     furnish(places)
     secrets = {path.read_text("ascii"): path.name for path in places.secrets.iterdir()}
@@ -207,7 +202,7 @@ def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
     assert places.folder.stat().st_mode & 0o077 == 0
 
 
-def test_certificates_are_the_authoritys_whose_key_is_nowhere(places: Places) -> None:
+def test_certificates_are_the_authoritys_whose_key_is_nowhere(places):
     """Those of servers name loopback, the custodian's is no server's; made once."""
     certificates = places.certificates
     authority = x509.load_pem_x509_certificate(certificates.authority.read_bytes())
@@ -224,9 +219,7 @@ def test_certificates_are_the_authoritys_whose_key_is_nowhere(places: Places) ->
     assert make_certificates(certificates.folder).authority.read_bytes() == before
 
 
-def test_an_engine_that_does_not_answer_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_that_does_not_answer_is_said(tmp_path, monkeypatch):
     """No engine, or one that is not running: nothing is started, and the words say which."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StartError, match="podman is missing"):
@@ -241,9 +234,7 @@ def test_an_engine_that_does_not_answer_is_said(
     ("version", "refused"),
     [("1.0.3", True), ("1.5.0", True), ("1.6.0", False), ("1.10.0", False)],
 )
-def test_a_podman_compose_older_than_what_was_seen_is_refused(
-    engines: Engines, version: str, refused: bool
-) -> None:
+def test_a_podman_compose_older_than_what_was_seen_is_refused(engines, version, refused):
     """Nothing is started by it; 1.10 is newer than 1.6."""
     engines.put("podman", ENGINE, code=0)
     engines.podman_compose(version, {})
@@ -253,9 +244,7 @@ def test_a_podman_compose_older_than_what_was_seen_is_refused(
     assert ("build" in engines.told.read_text().split()) is not refused
 
 
-def test_podman_starts_nothing_before_its_conditions_are_met(
-    engines: Engines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_podman_starts_nothing_before_its_conditions_are_met(engines, monkeypatch):
     """Health is asked for, and asked again; an end is waited for, and its code is looked at."""
     engines.podman(sick_for=2, code=0)
     monkeypatch.delenv("COMPOSE_FILE", raising=False)
@@ -282,9 +271,7 @@ def test_podman_starts_nothing_before_its_conditions_are_met(
 @pytest.mark.parametrize(
     ("sick_for", "code", "error"), [(0, 1, "rights ended with 1"), (99, 0, "broker is not healthy")]
 )
-def test_what_podman_could_not_start_is_named(
-    engines: Engines, monkeypatch: pytest.MonkeyPatch, sick_for: int, code: int, error: str
-) -> None:
+def test_what_podman_could_not_start_is_named(engines, monkeypatch, sick_for, code, error):
     """What a condition waits for and does not come: nothing that needs it is started."""
     engines.podman(sick_for=sick_for, code=code)
     monkeypatch.setattr("deploy.up.podman._HEALTH_S", 0.2)
@@ -293,7 +280,7 @@ def test_what_podman_could_not_start_is_named(
     assert "worker" not in engines.told.read_text().split()
 
 
-def test_what_containers_keep_is_removed_under_a_name_of_its_own(engines: Engines) -> None:
+def test_what_containers_keep_is_removed_under_a_name_of_its_own(engines):
     """The file's own project may be somebody's ledger: its volumes stay."""
     for name in ("podman", "podman-compose"):
         engines.put(name, ENGINE, code=0)
@@ -306,7 +293,7 @@ def test_what_containers_keep_is_removed_under_a_name_of_its_own(engines: Engine
     assert compose["name"] != "tocsin-up"
 
 
-def test_the_office_is_too_full_in_two_windows_of_four() -> None:
+def test_the_office_is_too_full_in_two_windows_of_four():
     """All in the auditorium, more than it holds; otherwise nobody's room is nearly full."""
     office = ROOT / "examples" / "office"
     people = runpy.run_path(str(office / "people.py"))

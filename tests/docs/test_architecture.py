@@ -7,15 +7,11 @@ import re
 import tomllib
 from importlib.util import find_spec
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.log import entries
 from tests.support.tree import ROOT, blocks, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGES = ("stream", "accountant", "operators")
 ARCHITECTURE = text_of("docs/dev/architecture.md")
@@ -27,7 +23,7 @@ Rooms = dict[str, frozenset[str]]
 
 
 @pytest.mark.parametrize("text", [ARCHITECTURE, CONTRIBUTING], ids=["architecture", "contributing"])
-def test_every_path_and_module_exists(text: str) -> None:
+def test_every_path_and_module_exists(text):
     """Files, folders, modules and tests that a page names are in the tree."""
     quoted = set(re.findall(r"`([\w./:-]+)`", text)) | set(_drawn(text))
     paths = {one for one in quoted if "/" in one}
@@ -38,7 +34,7 @@ def test_every_path_and_module_exists(text: str) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_table_says_what_the_contracts_hold(package: str) -> None:
+def test_the_table_says_what_the_contracts_hold(package):
     """Each room may import, by the page, exactly what import-linter lets it."""
     allowed = _by_contracts(package)
     assert _by_the_page(ARCHITECTURE, package) == allowed
@@ -48,7 +44,7 @@ def test_the_table_says_what_the_contracts_hold(package: str) -> None:
     assert set(allowed) == rooms | files
 
 
-def test_a_table_of_other_directions_is_caught() -> None:
+def test_a_table_of_other_directions_is_caught():
     """A room that is let in deeper, or moved, or left out, is another table."""
     held = _by_the_page(ARCHITECTURE, "stream")
     for old, new in (
@@ -60,7 +56,7 @@ def test_a_table_of_other_directions_is_caught() -> None:
         assert _by_the_page(ARCHITECTURE.replace(old, new, 1), "stream") != held
 
 
-def test_every_promise_names_its_files_and_tests() -> None:
+def test_every_promise_names_its_files_and_tests():
     """The twelve promises are there, each with what keeps it and what fails without."""
     section = ARCHITECTURE.partition("## Promises\n")[2].partition("\n## ")[0]
     promises = re.split(r"^\d+\. ", section, flags=re.MULTILINE)[1:]
@@ -71,7 +67,7 @@ def test_every_promise_names_its_files_and_tests() -> None:
         assert re.search(r"`tests/[\w/]+\.py", fails), promise
 
 
-def test_every_kind_of_entry_is_in_the_table() -> None:
+def test_every_kind_of_entry_is_in_the_table():
     """The table of the ledger's entries names each kind once, and no other."""
     section = ARCHITECTURE.partition("| entry | says |\n")[2].partition("\n\n")[0]
     named = [
@@ -81,13 +77,13 @@ def test_every_kind_of_entry_is_in_the_table() -> None:
     assert sorted(named) == sorted(kinds)
 
 
-def _drawn(text: str) -> Iterator[str]:
+def _drawn(text):
     """Yield the paths in the drawings of a page."""
     for block in blocks(text, "text"):
         yield from re.findall(r"\b(?:stream|operators|accountant)/[\w/.]*", block)
 
 
-def _exists(named: str) -> bool:
+def _exists(named):
     path, _, test = named.partition("::")
     place = ROOT / path
     if not test:
@@ -96,7 +92,7 @@ def _exists(named: str) -> bool:
     return test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def _is_there(name: str) -> bool:
+def _is_there(name):
     """Tell whether a dotted name is a module, or stands in one."""
     module, _, attribute = name.rpartition(".")
     try:
@@ -107,7 +103,7 @@ def _is_there(name: str) -> bool:
         return False
 
 
-def _by_the_page(text: str, package: str) -> Rooms:
+def _by_the_page(text, package):
     """Read a table: "`x` and below" is x, the rooms beside it and all in later rows."""
     section = text.partition(f"\n### {package}\n")[2]
     lines = takewhile(lambda line: not line.startswith("#"), section.splitlines())
@@ -129,7 +125,7 @@ def _by_the_page(text: str, package: str) -> Rooms:
     }
 
 
-def _by_contracts(package: str) -> Rooms:
+def _by_contracts(package):
     """Return what layers leave open, less what another contract forbids."""
     (contract,) = [one for one in CONTRACTS if one.get("containers") == [package]]
     layers = [re.split(r"\s*\|\s*", layer) for layer in contract["layers"]]
@@ -145,7 +141,7 @@ def _by_contracts(package: str) -> Rooms:
     return allowed
 
 
-def _rooms(modules: list[str], package: str) -> set[str]:
+def _rooms(modules, package):
     return {
         one.removeprefix(f"{package}.").removesuffix(".**")
         for one in modules

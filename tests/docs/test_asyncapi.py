@@ -30,7 +30,7 @@ from tests.support.targets import Inbox
 from tests.support.tree import ROOT
 
 DOCS = ROOT / "docs"
-FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text())
+FILE = yaml.safe_load((DOCS / "asyncapi.yaml").read_text())
 RANG = alarm_of(0, {"room": "hall"})
 COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)
@@ -38,26 +38,26 @@ SECRET = "a secret of many bytes"  # noqa: S105  # no server knows it
 GROUPS = ({"room": "hall"}, {}, {"room": "2/14", "floor": ""})
 
 
-def message(channel: str) -> dict[str, Any]:
+def message(channel):
     """Return the only message of a channel, references followed."""
     (found,) = FILE["channels"][channel]["messages"].values()
     return resolved(FILE, found, DOCS)
 
 
-def validate(content: object, schema: dict[str, Any]) -> None:
+def validate(content, schema):
     """Check something against a schema of the file, formats included."""
     kind = jsonschema.Draft202012Validator
     kind(schema, format_checker=kind.FORMAT_CHECKER).validate(content)
 
 
-def operation_of(channel: str) -> dict[str, Any]:
+def operation_of(channel):
     """Return the only operation on a channel."""
     place = {"$ref": f"#/channels/{channel}"}
     (found,) = [one for one in FILE["operations"].values() if one["channel"] == place]
     return found
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_leads_somewhere():
     """In the file, or to a schema of the code; what is shown to be sent is in the channels."""
     whole = resolved(FILE, FILE, DOCS)
     assert whole["asyncapi"] == "3.0.0"
@@ -67,7 +67,7 @@ def test_every_reference_leads_somewhere() -> None:
     assert len({one["address"] for one in channels}) == len(channels)
 
 
-def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
+def test_topics_are_those_that_are_made(tmp_path):
     """Their names, partitions and settings, as `tocsin topics create` has them by default."""
     path = Path(configuration(tmp_path))
     path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
@@ -84,7 +84,7 @@ def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
         assert {key: ",".join(value) for key, value in policies.items()} == topic.config
 
 
-def test_ways_to_log_in_are_those_of_the_configuration() -> None:
+def test_ways_to_log_in_are_those_of_the_configuration():
     """SASL's mechanisms, and certificates."""
     schemes = {one["type"] for one in FILE["components"]["securitySchemes"].values()}
     schema = SecurityModel.model_json_schema()["properties"]["sasl_mechanism"]
@@ -98,22 +98,22 @@ def test_ways_to_log_in_are_those_of_the_configuration() -> None:
 class Brokers:
     """A producer that keeps what it is given."""
 
-    def __init__(self) -> None:
-        self.records: list[tuple[str, bytes, dict[str, Any]]] = []
+    def __init__(self):
+        self.records = []
 
-    async def send(self, topic: str, value: bytes, **options: Any) -> Any:
+    async def send(self, topic, value, **options):
         """Take a record; what it returns can be waited for."""
         self.records.append((topic, value, options))
         done = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
 
-    async def send_and_wait(self, topic: str, value: bytes, **options: Any) -> None:
+    async def send_and_wait(self, topic, value, **options):
         """Take a record and wait for the brokers."""
         await (await self.send(topic, value, **options))
 
 
-def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
+def published(folder):
     """Return the records of alarms that ring, over panes and not, as a worker sends them."""
     window = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
     own = alarm("own", "TUMBLE(ts, INTERVAL '1' MINUTE)", "COUNT(*) > 9", mechanism="tslm")
@@ -124,7 +124,7 @@ def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
         decisions_topic="tocsin.decisions",
         counts_topic="tocsin.counts",
     )
-    runtime: Any = SimpleNamespace(alarms=replace(alarms, kafka=cast("Any", kafka)))
+    runtime = SimpleNamespace(alarms=replace(alarms, kafka=cast("Any", kafka)))
     publisher, brokers = Publisher(runtime, cast("Any", None), None), Brokers()
     with opened(alarms) as ledger:
         for one in replayed(alarms, ledger, rows(folder, (99, 99, 1, 1))):
@@ -132,7 +132,7 @@ def published(folder: Path) -> list[tuple[str, bytes, dict[str, Any]]]:
     return brokers.records
 
 
-def test_records_are_what_the_file_says(tmp_path: Path) -> None:
+def test_records_are_what_the_file_says(tmp_path):
     """Topic, key and value of what a worker hands to its producer; headers it gives none."""
     channels = {one["address"]: name for name, one in FILE["channels"].items()}
     sent = published(tmp_path)
@@ -157,7 +157,7 @@ def test_records_are_what_the_file_says(tmp_path: Path) -> None:
         ("counts", [COUNTED, count_of(2, {}, 0), count_of(1, {"a": "", "b": "ü"}, 1234.5)]),
     ],
 )
-def test_a_topic_takes_its_own_records_and_no_others(channel: str, records: list[Any]) -> None:
+def test_a_topic_takes_its_own_records_and_no_others(channel, records):
     """Alarms are no decisions, nor counts, nor the other way round; the first is the example."""
     payloads = {one: message(one)["payload"] for one in ("alarms", "decisions", "counts")}
     own = payloads.pop(channel)
@@ -171,12 +171,12 @@ def test_a_topic_takes_its_own_records_and_no_others(channel: str, records: list
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_letters_are_what_the_file_says(group: dict[str, str]) -> None:
+def test_letters_are_what_the_file_says(group):
     """Headers and body of every notice that a web server is sent, of every status named."""
     wanted = []
     with Inbox() as inbox:
 
-        async def work() -> None:
+        async def work():
             target = WebhookTarget("desk", url=f"{inbox.url}/tocsin", secret=SECRET)
             wanted.extend([one for one in messages(group) if target.wants(one.notice)])
             await target.send(wanted)
@@ -202,15 +202,15 @@ def test_letters_are_what_the_file_says(group: dict[str, str]) -> None:
             validate({**json.loads(letters[0][2]), **change}, said["payload"])
 
 
-def named(channel: str, group: dict[str, str]) -> str:
+def named(channel, group):
     """Return a pattern for the topics of a channel."""
-    address: str = FILE["channels"][channel]["address"]
+    address = FILE["channels"][channel]["address"]
     values = "".join("/[^/]+" for _ in group)
     return address.replace("{alarm}", "crowd").replace("/{values}", values)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_is_retained_is_what_the_file_says(group: dict[str, str]) -> None:
+def test_what_is_retained_is_what_the_file_says(group):
     """Topics, payloads and quality of service of every notice, and of being there."""
     channels, seen = ("mqttStates", "mqttDenials", "mqttStatus"), set()
     for topic, content, options in on_mqtt(group):

@@ -18,7 +18,7 @@ FILES = blocks(PAGE, "yaml")
 
 
 @pytest.mark.parametrize("text", FILES)
-def test_the_files_are_read(tmp_path: Path, text: str) -> None:
+def test_the_files_are_read(tmp_path, text):
     """As printed, with their secrets beside them."""
     for secret in set(re.findall(r"\$\{file:(/run/secrets/\w+)\}", text)):
         (tmp_path / Path(secret).name).write_text("sixteen bytes or more")
@@ -34,7 +34,7 @@ def test_the_files_are_read(tmp_path: Path, text: str) -> None:
         assert found.budget is not None
 
 
-def test_the_figures_are_those_of_the_code() -> None:
+def test_the_figures_are_those_of_the_code():
     """Bounds and the port."""
     assert f"{standing._MOST_ALARMS} alarms" in PAGE
     assert f"{view._MOST_FIRING} groups that fire at once" in PAGE

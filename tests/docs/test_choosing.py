@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -24,18 +23,12 @@ from stream.simulation.truth import must_fire
 from tests.support.commands import tocsin
 from tests.support.tree import blocks, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Alarms
-
 TEXT = choosing.PAGE.read_text()
 EXAMPLES = blocks(TEXT, "yaml")
 NAMES = ("operator", "retailer", "care")
 
 
-def written(folder: Path, text: str) -> Path:
+def written(folder, text):
     """Write a configuration, and the list of shops that one of them reads."""
     (folder / "shops.txt").write_text("".join(f"shop-{n}\n" for n in range(200)))
     path = folder / "alarms.yaml"
@@ -43,33 +36,33 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def example(folder: Path, name: str) -> Alarms:
+def example(folder, name):
     """Load one of the page's configurations."""
     return load(written(folder, EXAMPLES[NAMES.index(name)]), environ={})
 
 
-def table(name: str) -> list[str]:
+def table(name):
     """Return the lines of a table of the page, by the name of its marks."""
     return TEXT.partition(f"<!-- {name} -->\n")[2].partition(f"<!-- /{name} -->")[0].splitlines()
 
 
-def says(epsilon: Fraction | float) -> bool:
+def says(epsilon):
     """Tell whether the page names an epsilon, to three digits."""
     return re.search(rf"(?<![\d.]){float(epsilon):.3f}(?!\d)", TEXT) is not None
 
 
-def cost(query: Alarm, mechanism: str = "tslm") -> Fraction:
+def cost(query, mechanism="tslm"):
     """Return what a window of an alarm reserves."""
     return price(mechanism, query.condition, query.aim).epsilon
 
 
-def only(alarms: Alarms) -> Alarm:
+def only(alarms):
     """Return the alarm of a configuration of one."""
     (found,) = alarms.by_name.values()
     return found
 
 
-def changed(folder: Path, having: str, more: str = "") -> Path:
+def changed(folder, having, more=""):
     """Write the care team's configuration with another condition, and lines after its tolerance."""
     text = re.sub(r"HAVING.*", f"HAVING {having}", EXAMPLES[2])
     tolerance = f"    tolerance: {{{having.partition(' AND')[0]}: 5}}{more}"
@@ -77,7 +70,7 @@ def changed(folder: Path, having: str, more: str = "") -> Path:
 
 
 @pytest.mark.parametrize("text", EXAMPLES, ids=NAMES)
-def test_examples_check_and_fit(text: str, tmp_path: Path) -> None:
+def test_examples_check_and_fit(text, tmp_path):
     """Each alarm passes `tocsin check` without a warning, and its budget holds its worst case."""
     path = written(tmp_path, text)
     found = tocsin("check", path)
@@ -92,13 +85,13 @@ def test_examples_check_and_fit(text: str, tmp_path: Path) -> None:
     assert says(Fraction(alarm.worst_units, UNITS_PER_EPSILON))
 
 
-def test_exact_tables_are_recomputed() -> None:
+def test_exact_tables_are_recomputed():
     """The page's tables of prices are those that the script makes today."""
     for name, lines in choosing.exact_tables().items():
         assert table(name) == lines
 
 
-def test_sampled_tables_agree() -> None:
+def test_sampled_tables_agree():
     """A smaller sample comes within its error of the figures on the page."""
     for name, lines in choosing.sampled_tables(NoiseSource(), draws=12).items():
         shown = table(name)
@@ -114,7 +107,7 @@ def test_sampled_tables_agree() -> None:
                 assert abs(float(here) - float(there)) < slack, (name, one, other)
 
 
-def test_clips_of_an_average(tmp_path: Path) -> None:
+def test_clips_of_an_average(tmp_path):
     """The prices of the average of ages are those of its clips, and the median's is there."""
     for sensitivity, epsilon in {65: "2.944", 25: "2.303", 15: "1.386", 5: "0.505"}.items():
         found = choosing.plan("tslm", 20, sensitivity=sensitivity).epsilon
@@ -135,7 +128,7 @@ def test_clips_of_an_average(tmp_path: Path) -> None:
         ("MAX(age) > 65", "11 rows for MAX(age) > 65", True),
     ],
 )
-def test_what_a_guard_asks_for(tmp_path: Path, having: str, takes: str, asks: bool) -> None:
+def test_what_a_guard_asks_for(tmp_path, having, takes, asks):
     """`check` names the quorum on the page, which costs nothing; the other way needs none."""
     path = changed(tmp_path, having)
     found = tocsin("check", path)
@@ -144,7 +137,7 @@ def test_what_a_guard_asks_for(tmp_path: Path, having: str, takes: str, asks: bo
     assert (cost(only(load(path, environ={}))) == alone) is asks
 
 
-def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
+def test_probe_by_name_asks_for_no_quorum(tmp_path):
     """It has no score: `check` names no quorum, and cells of one row are held to max_fnr."""
     path = changed(tmp_path, "MEDIAN(age) <= 65", "\n    mechanism: probe")
     found = tocsin("check", path)
@@ -156,7 +149,7 @@ def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
     assert not must_fire(query.condition, replace(query.aim, first_tolerances=()), rows).any()
 
 
-def test_progressive_reserve(tmp_path: Path) -> None:
+def test_progressive_reserve(tmp_path):
     """What the page says the progressive mechanisms reserve beside `tslm` is what they do."""
     for rate, times in ((1, 1.2), (5, 1.3), (10, 1.4)):
         plans = [choosing.plan(each, 9, Fraction(rate, 100)) for each in ("dppwlm", "tslm")]
@@ -171,14 +164,14 @@ def test_progressive_reserve(tmp_path: Path) -> None:
     assert 11 * worst <= 4 < 12 * worst
 
 
-def test_far_cells() -> None:
+def test_far_cells():
     """A cell at twice its threshold is missed as often as the page says."""
     assert 1 - choosing.ring_law([120])[0] < Fraction(1, 10**10)
     found = choosing.realised("dppwlm", np.full(100_000, 120), draws=1, noise=NoiseSource())
     assert 1 - found.rang == pytest.approx(0.004, abs=0.0015)
 
 
-def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
+def test_retailer_pays_what_is_said(tmp_path):
     """A day of shops at 200 to 300 visitors costs about 0.09 for the dearest, and rings rarely."""
     query = only(example(tmp_path, "retailer"))
     far = np.linspace(-300, -200, 200).astype(np.int64)
@@ -189,7 +182,7 @@ def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
     assert 200 * wide.rang == pytest.approx(0.9, abs=0.4)
 
 
-def test_care_team_pays_what_is_said(tmp_path: Path) -> None:
+def test_care_team_pays_what_is_said(tmp_path):
     """A week, four of them, and what a noise for every comparison would reserve."""
     query = only(example(tmp_path, "care"))
     probe = aim_with(query, query.aim.tolerances, "probe")
@@ -197,7 +190,7 @@ def test_care_team_pays_what_is_said(tmp_path: Path) -> None:
         assert says(found)
 
 
-def test_one_noise_costs_what_the_tightest_comparison_does() -> None:
+def test_one_noise_costs_what_the_tightest_comparison_does():
     """Whatever joins counts of tolerance 9, 3 and 18, and less where two ask of one count."""
     names = "abcdef"
     for size, word in product((2, 3, 6), (" AND ", " OR ")):
@@ -214,7 +207,7 @@ def test_one_noise_costs_what_the_tightest_comparison_does() -> None:
     )
 
 
-def test_the_short_table_is_the_long_one() -> None:
+def test_the_short_table_is_the_long_one():
     """Prices in the page on budgets are those of the page of all prices."""
     page = text_of("docs/how-to/size-the-budget.md")
     shown = re.findall(r"^\| (\d+) \| ([\d.]+ \| [\d.]+ \| [\d.]+) \|$", page, re.MULTILINE)

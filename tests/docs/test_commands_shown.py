@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
 from stream.cli.main import Later, main
 from tests.support.tree import ROOT, blocks
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import click
-
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def shown(text: str) -> Iterator[str]:
+def shown(text):
     """Yield the calls of a page: in shell blocks, and between backquotes."""
     for block in blocks(text, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
@@ -29,13 +22,13 @@ def shown(text: str) -> Iterator[str]:
     yield from re.findall(r"`tocsin (\w[^`]*)`", text)
 
 
-def wrong(call: str) -> list[str]:
+def wrong(call):
     """Return the words of a call that are no command, or no option of it."""
     words = shlex.split(call.partition(" #")[0].replace("'", ""), comments=False)
     names = main.commands
     if words[0] not in names:
         return [words[0]]
-    command: click.Command = names[words[0]]
+    command = names[words[0]]
     command = command.command if isinstance(command, Later) else command
     inner = getattr(command, "commands", {})
     inside = [word for word in words[1:] if word in inner]
@@ -50,7 +43,7 @@ def wrong(call: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_shows_calls_that_are_taken(page: Path) -> None:
+def test_a_page_shows_calls_that_are_taken(page):
     """Commands, and the options of each."""
     calls = shown(page.read_text())
     assert [(call, wrong(call)) for call in calls if wrong(call)] == []
@@ -65,6 +58,6 @@ def test_a_page_shows_calls_that_are_taken(page: Path) -> None:
         ("ledger FILE verify --checkpoint 1:a", []),
     ],
 )
-def test_a_call_that_is_not_taken_is_found(call: str, words: list[str]) -> None:
+def test_a_call_that_is_not_taken_is_found(call, words):
     """An option or a command that is gone is named."""
     assert wrong(call) == words

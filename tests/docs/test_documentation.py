@@ -27,13 +27,13 @@ PAGES = sorted(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     """Every relative link of a page names a file of the repository."""
     targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
     assert [t for t in targets if not (page.parent / t).exists()] == []
 
 
-def test_readme_commands_exist() -> None:
+def test_readme_commands_exist():
     """The README has every `tocsin` command and no other."""
     commands = set(re.findall(r"`?tocsin ([a-z]+)\b", README)) & set(
         re.findall(r"^\s*\|? ?`?tocsin ([a-z]+)", README, flags=re.MULTILINE)
@@ -41,7 +41,7 @@ def test_readme_commands_exist() -> None:
     assert commands == set(main.commands)
 
 
-def test_make_targets_exist() -> None:
+def test_make_targets_exist():
     """Every `make` target that a page names is in the Makefile."""
     pages = "\n".join(page.read_text() for page in PAGES)
     found = set(re.findall(r"(?:^|`)make ([a-z-]+)", pages, flags=re.MULTILINE))
@@ -58,15 +58,15 @@ def test_make_targets_exist() -> None:
     ],
     ids=lambda module: module.__name__,
 )
-def test_mechanisms_link_their_proofs(module: object) -> None:
+def test_mechanisms_link_their_proofs(module):
     """A mechanism's module names the page that proves it, and the page exists."""
-    text = Path(str(module.__file__)).read_text()  # type: ignore[attr-defined]
+    text = Path(str(module.__file__)).read_text()
     pages = re.findall(r"docs/research/proofs/[a-z-]+\.md", text)
     assert pages
     assert all((ROOT / page).exists() for page in pages)
 
 
-def test_every_attempt_is_enumerated() -> None:
+def test_every_attempt_is_enumerated():
     """Each row of the page of attempts names tests, and they are where it says."""
     page = ROOT / "docs" / "research" / "attempts.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| ")][1:]

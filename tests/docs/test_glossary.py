@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-DOCS: Final = ROOT / "docs"
-GLOSSARY: Final = DOCS / "reference" / "glossary.md"
-PLAIN: Final = frozenset(
+DOCS = ROOT / "docs"
+GLOSSARY = DOCS / "reference" / "glossary.md"
+PLAIN = frozenset(
     (
         *("alarm", "board", "budget", "charge", "decision", "denied", "domain", "feed", "fires"),
         *("group", "hold", "lock", "notice", "period", "replay", "score", "settle", "share"),
@@ -23,34 +19,34 @@ PLAIN: Final = frozenset(
 )
 """Terms that are also plain words: a reader takes them rightly where they come first."""
 
-GENERATED: Final = ("cli.md", "glossary.md")
-PAGES: Final = sorted(
+GENERATED = ("cli.md", "glossary.md")
+PAGES = sorted(
     page
     for section in ("tutorials", "how-to", "explanation", "reference")
     for page in (DOCS / section).glob("*.md")
     if page.name not in GENERATED
 )
-LINKED: Final = re.compile(r"\[[^\]]*\]\([^)]*\)")
-UNREAD: Final = re.compile(
+LINKED = re.compile(r"\[[^\]]*\]\([^)]*\)")
+UNREAD = re.compile(
     r"^---\n.*?^---$|```.*?```|<!-- (\w+) -->.*?<!-- /\1 -->|`[^`\n]*`|^#.*?$|^\|.*?$|^ {4}.*?$",
     flags=re.DOTALL | re.MULTILINE,
 )
 """Code, what is made from code, headings and tables."""
 
 
-def rows() -> list[str]:
+def rows():
     """Return the terms of each of the glossary's rows, in their order."""
     lines = GLOSSARY.read_text().splitlines()
     found = [line.split("|")[1] for line in lines if line.startswith("| ")][1:]
     return [row.replace("`", "").strip() for row in found]
 
 
-def terms() -> list[str]:
+def terms():
     """Return the glossary's terms in their order."""
     return ", ".join(rows()).split(", ")
 
 
-def first_unlinked(text: str) -> tuple[int, str] | None:
+def first_unlinked(text):
     """Return where a page uses its first term, and which; None if that is a link, or none is."""
     named = sorted(set(terms()) - PLAIN, key=len, reverse=True)
     read = UNREAD.sub(lambda hidden: " " * len(hidden.group()), text)
@@ -63,7 +59,7 @@ def first_unlinked(text: str) -> tuple[int, str] | None:
     return None
 
 
-def test_the_glossary_is_short() -> None:
+def test_the_glossary_is_short():
     """At most 45 rows, in alphabetical order."""
     found = rows()
     assert 20 < len(found) <= 45
@@ -71,12 +67,12 @@ def test_the_glossary_is_short() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_first_term_of_a_page_is_linked(page: Path) -> None:
+def test_the_first_term_of_a_page_is_linked(page):
     """A reader who does not know it is one click away from what it means."""
     assert first_unlinked(page.read_text()) is None
 
 
-def test_a_term_that_is_not_linked_is_caught() -> None:
+def test_a_term_that_is_not_linked_is_caught():
     """The twin: also after another link; not in code, in a heading or behind the link."""
     assert first_unlinked("See [that](x.md): the ledger.\n") == (22, "ledger")
     linked = "# The ledger\n\n`epsilon` is the [ledger](glossary.md)'s; epsilon."

@@ -12,7 +12,7 @@ from tests.support.tree import text_of
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_every_exported_name_is_explained(name: str) -> None:
+def test_every_exported_name_is_explained(name):
     """A class or function without a docstring would be an empty section."""
     package = importlib.import_module(name)
     silent = [
@@ -23,7 +23,7 @@ def test_every_exported_name_is_explained(name: str) -> None:
     assert not silent
 
 
-def test_the_names_of_the_guide_are_in_the_reference() -> None:
+def test_the_names_of_the_guide_are_in_the_reference():
     """What the guide imports from a package is on the package's page, or its room is named."""
     guide = text_of("docs/how-to/use-as-a-library.md")
     imports = re.findall(r"^>>> from (\S+) import (.+)$", guide, flags=re.MULTILINE)

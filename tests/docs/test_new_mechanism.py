@@ -6,16 +6,11 @@ import json
 import re
 import shutil
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.procs import ran
 from tests.support.tree import ROOT, blocks, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PAGE = text_of("docs/dev/architecture.md")
 SECTION = PAGE.partition("## How a mechanism is added\n")[2].partition("\n## ")[0]
@@ -41,7 +36,7 @@ alarms:
 """
 
 
-def applied(text: str, diff: str) -> str:
+def applied(text, diff):
     """Return a text with every hunk of a diff in it; each one's old lines stand there once."""
     for hunk in re.split(r"^@@.*\n", diff, flags=re.MULTILINE):
         lines = hunk.splitlines(keepends=True)
@@ -52,7 +47,7 @@ def applied(text: str, diff: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(tmp_path_factory):
     """Return a folder with the packages after the page's change, and a configuration."""
     folder = tmp_path_factory.mktemp("added")
     for package in ("accountant", "operators", "stream"):
@@ -85,7 +80,7 @@ for line in sys.stdin:
 """
 
 
-def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
+def tocsin(folder, *commands):
     """Run commands of the copy, in one process, and return what each prints; all end well."""
     done = ran(
         sys.executable,
@@ -100,7 +95,7 @@ def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
     return printed
 
 
-def test_the_change_is_one_file_and_one_line() -> None:
+def test_the_change_is_one_file_and_one_line():
     """Beside the new file, the registry gains an import and a line, and loses nothing."""
     (diff,) = blocks(SECTION, "diff")
     assert len(re.findall(r"^\+ +\w+,$", diff, flags=re.MULTILINE)) == 1
@@ -108,7 +103,7 @@ def test_the_change_is_one_file_and_one_line() -> None:
     assert len(re.findall(r"^[+-]", diff, flags=re.MULTILINE)) == 2
 
 
-def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
+def test_the_new_mechanism_is_read_priced_and_decides(copy):
     """Check, plan, run and simulate know it, and a full room rings."""
     events = ("--replay", "badges.jsonl")
     _, planned, run, simulated = tocsin(
@@ -127,7 +122,7 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
     assert "shift" in simulated
 
 
-def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
+def test_keys_of_others_are_refused_beside_it(copy):
     """A key that its descriptor does not name is told where it belongs."""
     text = ALARMS.replace("mechanism: shift", "mechanism: {shift: {repeat: 2}}")
     (copy / "refined.yaml").write_text(text)

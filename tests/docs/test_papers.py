@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.support.names import classes, functions
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from pathlib import Path
+FOLDER = ROOT / "docs" / "research"
+PAGE = (FOLDER / "papers.md").read_text()
+HEAD = "| What | Where | Test | Here | Why otherwise |"
 
-FOLDER: Final = ROOT / "docs" / "research"
-PAGE: Final = (FOLDER / "papers.md").read_text()
-HEAD: Final = "| What | Where | Test | Here | Why otherwise |"
-
-HERE: Final = ("kept", "corrected", "replaced", "stand-in", "in part")
-MEASURED: Final = ("holds", "holds in part", "does not hold")
-MISSING: Final = ("not built yet", "not measured yet", "cannot be had", "not used")
-SELF_EVIDENT: Final = ("kept", "holds", *MISSING)
+HERE = ("kept", "corrected", "replaced", "stand-in", "in part")
+MEASURED = ("holds", "holds in part", "does not hold")
+MISSING = ("not built yet", "not measured yet", "cannot be had", "not used")
+SELF_EVIDENT = ("kept", "holds", *MISSING)
 """Words that need no reason beside them."""
 
-PRINTED: Final = {
+PRINTED = {
     "MIDE": """
         Algorithm 1 to 5
         Definition 1 to 7
@@ -72,8 +69,8 @@ PRINTED: Final = {
 }
 """What each paper prints under a number: sections by their headings on the page."""
 
-NUMBER: Final = r"(?:[A-E]\.)?\d+(?:\.\d+)?"
-NUMBERED: Final = re.compile(
+NUMBER = r"(?:[A-E]\.)?\d+(?:\.\d+)?"
+NUMBERED = re.compile(
     r"\b(Algorithm|Definition|Theorem|Lemma|Proposition|Observation|Corollar|Figure|Table|Example)"
     rf"(?:s|y|ies)? ({NUMBER}(?:(?:, | and | to ){NUMBER})*)"
 )
@@ -89,9 +86,9 @@ class Row(NamedTuple):
     why: str
 
 
-def rows_of(page: str) -> dict[str, list[Row]]:
+def rows_of(page):
     """Return the rows of every paper's table, by its heading."""
-    found: dict[str, list[Row]] = {}
+    found = {}
     for section in page.split("\n## ")[1:]:
         heading = section.partition("\n")[0]
         lines = section.partition(f"{HEAD}\n")[2].splitlines()[1:]
@@ -101,40 +98,40 @@ def rows_of(page: str) -> dict[str, list[Row]]:
     return found
 
 
-def listed(numbers: str) -> set[str]:
+def listed(numbers):
     """Return the numbers of a text such as ``1, 3 to 5 and B.1``."""
-    found: set[str] = set()
+    found = set()
     for part in re.split(r", | and ", numbers):
         first, _, last = part.partition(" to ")
         found |= set(map(str, range(int(first), int(last) + 1))) if last else {first}
     return found
 
 
-def numbered(text: str) -> dict[str, set[str]]:
+def numbered(text):
     """Return the numbers of each kind that a text names."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for kind, numbers in NUMBERED.findall(text):
         found.setdefault(kind.replace("Corollar", "Corollary"), set()).update(listed(numbers))
     return found
 
 
-def named(rows: list[Row]) -> dict[str, set[str]]:
+def named(rows):
     """Return the numbers of each kind that the rows are about."""
     return numbered("\n".join(row.what for row in rows))
 
 
-def links(text: str) -> list[tuple[str, str]]:
+def links(text):
     """Return the text and the target of every link within the repository."""
     return re.findall(r"\[([^]]+)\]\((?!https?:)([^)\s]+)\)", text)
 
 
-def headings(page: Path) -> set[str]:
+def headings(page):
     """Return the anchors that a page's headings have, as hosts of repositories make them."""
     found = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-def broken(text: str) -> list[str]:
+def broken(text):
     """Return the links of the page that name a file, a heading or a name that is not there."""
     found = []
     for shown, target in links(text):
@@ -151,11 +148,11 @@ def broken(text: str) -> list[str]:
     return found
 
 
-FIGURE: Final = r"\d+(?:,\d{3})*(?:\.\d+)?"
-QUOTED: Final = re.compile(r"\[([^]]+)\]\(((?:\.\./)+benchmarks/[^)#]+\.md)")
+FIGURE = r"\d+(?:,\d{3})*(?:\.\d+)?"
+QUOTED = re.compile(r"\[([^]]+)\]\(((?:\.\./)+benchmarks/[^)#]+\.md)")
 
 
-def invented(text: str) -> list[str]:
+def invented(text):
     """Return figures in the words of links to reports that the report does not have."""
     found = []
     for words, target in QUOTED.findall(text):
@@ -165,11 +162,11 @@ def invented(text: str) -> list[str]:
     return found
 
 
-ROWS: Final = rows_of(PAGE)
-EVERY: Final = [row for rows in ROWS.values() for row in rows]
+ROWS = rows_of(PAGE)
+EVERY = [row for rows in ROWS.values() for row in rows]
 
 
-def test_what_the_page_names_is_there() -> None:
+def test_what_the_page_names_is_there():
     """Files exist, with the headings, functions and classes that links to them name."""
     assert len(links(PAGE)) > 200
     assert broken(PAGE) == []
@@ -185,12 +182,12 @@ def test_what_the_page_names_is_there() -> None:
     ],
     ids=["file", "class", "test", "heading"],
 )
-def test_a_link_that_died_is_found(text: str) -> None:
+def test_a_link_that_died_is_found(text):
     """A file, a name or a heading that is gone is told."""
     assert broken(text)
 
 
-def test_figures_are_those_of_the_reports() -> None:
+def test_figures_are_those_of_the_reports():
     """What the page quotes with a link to a report stands in it, digit by digit."""
     assert len(QUOTED.findall(PAGE)) > 50
     assert invented(PAGE) == []
@@ -198,12 +195,12 @@ def test_figures_are_those_of_the_reports() -> None:
 
 
 @pytest.mark.parametrize("paper", PRINTED)
-def test_nothing_of_a_paper_is_left_out(paper: str) -> None:
+def test_nothing_of_a_paper_is_left_out(paper):
     """The rows of a paper are about everything that it numbers, and about nothing else."""
     assert named(ROWS[paper]) == numbered(PRINTED[paper])
 
 
-def test_a_row_that_went_missing_is_found() -> None:
+def test_a_row_that_went_missing_is_found():
     """Without its row an algorithm is missed, as is one that the paper does not have."""
     printed = numbered(PRINTED["MIDE"])
     rest = [row for row in ROWS["MIDE"] if not row.what.startswith("Algorithm 2")]
@@ -213,7 +210,7 @@ def test_a_row_that_went_missing_is_found() -> None:
 
 
 @pytest.mark.parametrize("row", EVERY, ids=lambda row: row.what[:40])
-def test_a_row_says_what_became_of_it(row: Row) -> None:
+def test_a_row_says_what_became_of_it(row):
     """One known word; code and tests where it is here or was measured; a reason if it is not."""
     word = row.here.partition(":")[0]
     assert word in (*HERE, *MEASURED, *MISSING)

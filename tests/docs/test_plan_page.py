@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from tests.support.commands import tocsin
 from tests.support.tree import blocks, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-LOCK: Final = text_of("docs/how-to/lock.md")
+LOCK = text_of("docs/how-to/lock.md")
 (WANTED,) = blocks(LOCK, "yml")
 (PLAN,) = re.findall(
     r"```text\n(budget .*?)```", text_of("docs/how-to/read-the-plan.md"), flags=re.DOTALL
@@ -21,7 +17,7 @@ LOCK: Final = text_of("docs/how-to/lock.md")
 
 
 @pytest.fixture
-def rooms(tmp_path: Path) -> Path:
+def rooms(tmp_path):
     """Write the page's configuration, and its fifty rooms."""
     (tmp_path / "rooms.txt").write_text("".join(f"r{room}\n" for room in range(50)))
     path = tmp_path / "rooms.yaml"
@@ -29,13 +25,13 @@ def rooms(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_plan_is_the_one_that_is_explained(rooms: Path) -> None:
+def test_the_plan_is_the_one_that_is_explained(rooms):
     """Locked as the page says; the other page has the plan word by word."""
     tocsin("lock", rooms, code=0)
     assert tocsin("plan", rooms).stdout == PLAN
 
 
-def test_what_would_have_to_change_is_what_the_page_says(rooms: Path) -> None:
+def test_what_would_have_to_change_is_what_the_page_says(rooms):
     """With an epsilon of 1: another epsilon, or another threshold."""
     rooms.write_text(WANTED.replace('epsilon_max: "4"', 'epsilon_max: "1"'))
     found = tocsin("lock", rooms, code=3)

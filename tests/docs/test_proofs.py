@@ -16,7 +16,7 @@ STATEMENTS = (
 )
 
 
-def passes(text: str, folder: Path) -> bool:
+def passes(text, folder):
     """Tell whether Coq accepts a file."""
     found = shutil.which("coqc")
     assert found, "missing: coq (Debian's name)"
@@ -25,7 +25,7 @@ def passes(text: str, folder: Path) -> bool:
     return done.returncode == 0
 
 
-def test_the_score_is_checked_by_coq(tmp_path: Path) -> None:
+def test_the_score_is_checked_by_coq(tmp_path):
     """All statements are there, none is admitted, and nothing is assumed."""
     text = PROOF.read_text()
     assert [name for name in STATEMENTS if f"Theorem {name} :" not in text] == []
@@ -40,7 +40,7 @@ def test_the_score_is_checked_by_coq(tmp_path: Path) -> None:
         ("Z.abs (score x f - score y f) <= 1.", "Z.abs (score x f - score y f) <= 0."),
     ],
 )
-def test_what_is_false_is_refused(true: str, false: str, tmp_path: Path) -> None:
+def test_what_is_false_is_refused(true, false, tmp_path):
     """Twins: OR as the minimum, and a score that neighbours do not move."""
     text = PROOF.read_text()
     assert text.count(true) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,17 +14,10 @@ from stream.simulation.history import count_history
 from tests.support.examples import copied
 from tests.support.tree import blocks, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from stream.model.alarms import Alarms
-
 PEOPLE = 200
 
 
-def readme(folder: Path, *, groups: int = 2) -> Alarms:
+def readme(folder, *, groups=2):
     """Load the README's configuration over one recorded day.
 
     Args:
@@ -41,7 +33,7 @@ def readme(folder: Path, *, groups: int = 2) -> Alarms:
     return load(folder / "alarms.yaml", environ={})
 
 
-def through(folder: Path, first: str, then: str) -> Path:
+def through(folder, first, then):
     """Write the readings of people who pass one room at nine and are in another before ten."""
     readings = [
         {"person": f"p{person}", "room": room, "ts": f"2025-03-03T09:{minute:02}:00Z"}
@@ -53,14 +45,14 @@ def through(folder: Path, first: str, then: str) -> Path:
     return path
 
 
-def counted(alarms: Alarms, events: Path, room: str) -> NDArray[np.int64]:
+def counted(alarms, events, room):
     """Return what a room counts to, window by window."""
     found = count_history(alarms, {"badges": [events]})["fire-code"]
     at = alarms.by_name["fire-code"].domain.values[0].index(room)
     return np.array([found.dense(window)[0, at] for window in range(found.windows)])
 
 
-def test_the_readme_alarm_rings_for_its_own_fire(tmp_path: Path) -> None:
+def test_the_readme_alarm_rings_for_its_own_fire(tmp_path):
     """Lobby, then hall: the hall counts everybody, rings for sure, and the day's budget holds."""
     alarms = readme(tmp_path)
     hall = counted(alarms, through(tmp_path, "lobby", "hall"), "hall")
@@ -73,7 +65,7 @@ def test_the_readme_alarm_rings_for_its_own_fire(tmp_path: Path) -> None:
     assert scope.alarms[0].windows_fit == 15
 
 
-def test_with_one_room_an_hour_the_hall_stays_empty(tmp_path: Path) -> None:
+def test_with_one_room_an_hour_the_hall_stays_empty(tmp_path):
     """The twin: capped at one room, everybody is in the lobby, and nobody in the hall."""
     alarms = readme(tmp_path, groups=1)
     events = through(tmp_path, "lobby", "hall")
@@ -82,7 +74,7 @@ def test_with_one_room_an_hour_the_hall_stays_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ["auditorium", "canteen"])
-def test_the_office_rings_for_people_who_pass_the_atrium(tmp_path: Path, room: str) -> None:
+def test_the_office_rings_for_people_who_pass_the_atrium(tmp_path, room):
     """Its example counts who passes the atrium first."""
     alarms = load(copied("office", tmp_path), environ={})
     hall = counted(alarms, through(tmp_path, "atrium", room), room)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from stream.config.loading import examine, load
@@ -11,15 +9,12 @@ from stream.planning.budget import budget_plan
 from tests.support.commands import json_lines, tocsin
 from tests.support.tree import blocks, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PAGE = text_of("docs/how-to/recipes.md")
 RECIPES = blocks(PAGE, "yaml")
 NAMES = ("counters", "early", "presence", "passages")
 
 
-def written(folder: Path, text: str) -> Path:
+def written(folder, text):
     """Write a recipe."""
     path = folder / "alarms.yaml"
     path.write_text(text)
@@ -27,7 +22,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("text", RECIPES, ids=NAMES)
-def test_every_recipe_checks_and_fits(text: str, tmp_path: Path) -> None:
+def test_every_recipe_checks_and_fits(text, tmp_path):
     """Neither command objects, and neither warns."""
     path = str(written(tmp_path, text))
     *findings, verdict = json_lines(tocsin("check", path, "--json"))
@@ -36,7 +31,7 @@ def test_every_recipe_checks_and_fits(text: str, tmp_path: Path) -> None:
     tocsin("plan", path, code=0)
 
 
-def test_a_wider_clip_needs_what_the_page_says(tmp_path: Path) -> None:
+def test_a_wider_clip_needs_what_the_page_says(tmp_path):
     """With ten times the clip the same budget takes a tolerance beyond the threshold."""
     wide = RECIPES[0].replace("clip: [0, 5]", "clip: [0, 50]")
     alarms = load(written(tmp_path, wide.replace("> 200", "> 2000")), environ={})
@@ -48,6 +43,6 @@ def test_a_wider_clip_needs_what_the_page_says(tmp_path: Path) -> None:
     assert budget_plan(roomy.alarms).fits
 
 
-def examined_errors(folder: Path, text: str) -> tuple[Exception, ...]:
+def examined_errors(folder, text):
     """Return why a text cannot be used."""
     return examine(written(folder, text), environ={}).errors

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 from textwrap import indent
-from typing import TYPE_CHECKING
 
 from stream.config.loading import examine
 from tests.support.checking import check
 from tests.support.configurations import write
 from tests.support.tree import blocks, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 DOCS = text_of("docs/reference/configuration.md") + text_of("docs/reference/sql.md")
 
 
-def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
+def test_the_reference_starts_with_a_file_that_loads(tmp_path):
     """The whole file of the reference is a good one, without warnings."""
     path = write(tmp_path, blocks(DOCS, "yaml")[0])
     report = examine(path, environ={})
@@ -28,7 +23,7 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
     assert report.warnings == ()
 
 
-def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
+def test_the_reference_s_other_snippets_load_in_their_places(tmp_path):
     """Tables, fields, budgets, levels, severities and SQL of the reference work as shown."""
     whole, tables, fields, budget, alarm, levels, severities, tolerances = blocks(DOCS, "yaml")
     (tmp_path / "rooms.csv").write_text("seats,room\n120,lobby\n80,lab\n30,attic\n")

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DOCS = ROOT / "docs"
 PROOFS = sorted((DOCS / "research/proofs").glob("*.md"))
 MOST_ADRS = 15
 
 
-def words(*pages: Path) -> int:
+def words(*pages):
     """Return how many words pages have together."""
     return sum(len(page.read_text().split()) for page in pages)
 
 
 @cache
-def all_tests() -> frozenset[str]:
+def all_tests():
     """Return the name of every test of the repository."""
     found = (ROOT / "tests").rglob("test_*.py")
     return frozenset(
@@ -44,17 +40,17 @@ def all_tests() -> frozenset[str]:
         ("dev/protocol.md", 1_100),
     ],
 )
-def test_pages_stay_within_their_words(pages: str, most: int) -> None:
+def test_pages_stay_within_their_words(pages, most):
     """What a fact needs more is taken from another."""
     assert 0 < words(*DOCS.glob(pages)) <= most
 
 
-def test_no_proof_is_longer_than_the_filters() -> None:
+def test_no_proof_is_longer_than_the_filters():
     """One page a mechanism: none but the filter's passes what is read in a quarter of an hour."""
     assert [page.name for page in PROOFS if words(page) > 3_300] == ["filter.md"]
 
 
-def test_there_are_few_decision_records() -> None:
+def test_there_are_few_decision_records():
     """What is superseded is merged into the one that holds, of at most 700 words."""
     records = sorted((DOCS / "adr").glob("*.md"))
     assert 0 < len(records) <= MOST_ADRS
@@ -62,7 +58,7 @@ def test_there_are_few_decision_records() -> None:
 
 
 @pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
-def test_a_proof_names_its_tests(page: Path) -> None:
+def test_a_proof_names_its_tests(page):
     """Each page names tests, and files and functions that it names are there."""
     text = page.read_text()
     files = re.findall(r"`(tests/[\w/]+(?:\.py|/))`", text)

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,15 +20,12 @@ from stream.planning.budget import budget_plan
 from tests.support.commands import tocsin
 from tests.support.tree import ROOT, blocks
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
 TEXT = PAGE.read_text()
 (EXAMPLE,) = blocks(TEXT, "yaml")
 
 
-def rows_of(name: str) -> list[tuple[str, str, str]]:
+def rows_of(name):
     """Return the rows of a marked table: two cells, and the rest."""
     block = TEXT.partition(f"<!-- {name} -->")[2].partition(f"<!-- /{name} -->")[0]
     return re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| (.*) \|$", block, flags=re.MULTILINE)
@@ -38,23 +34,23 @@ def rows_of(name: str) -> list[tuple[str, str, str]]:
 ROWS = rows_of("prices")
 
 
-def condition(*, monotone: bool = True) -> Condition:
+def condition(*, monotone=True):
     """Return a condition of one comparison, at sensitivity one."""
     atoms = {"a": ThresholdAtom(0, np.array([101]))}
     return Condition(Formula.parse("a"), atoms, (1,), monotone)
 
 
-def aim(tolerance: int, max_fpr: Fraction, alarms: int = 10) -> Aim:
+def aim(tolerance, max_fpr, alarms=10):
     """Return an aim that misses at most one alarm in twenty."""
     return Aim(Fraction(1, 20), (tolerance,), max_fpr, alarms=alarms)
 
 
-def cost(mechanism: str, wanted: Aim, *, monotone: bool = True) -> Fraction:
+def cost(mechanism, wanted, *, monotone=True):
     """Return what a mechanism reserves for the condition."""
     return price(mechanism, condition(monotone=monotone), wanted).epsilon
 
 
-def test_the_example_is_sound_and_fits(tmp_path: Path) -> None:
+def test_the_example_is_sound_and_fits(tmp_path):
     """It passes `tocsin check` without a warning, and a day costs what is said."""
     path = tmp_path / "alarms.yaml"
     path.write_text(EXAMPLE)
@@ -72,7 +68,7 @@ def test_the_example_is_sound_and_fits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}")
-def test_prices(row: tuple[str, str, str]) -> None:
+def test_prices(row):
     """Runs cost what the table says: less than a window more than they have alarms, by 29 %."""
     tolerance, max_fpr = int(row[0]), Fraction(row[1])
     once = cost("tslm", aim(tolerance, max_fpr))
@@ -85,7 +81,7 @@ def test_prices(row: tuple[str, str, str]) -> None:
 
 
 @pytest.mark.parametrize("row", rows_of("silence"), ids=lambda row: row[0])
-def test_what_a_bound_on_silence_costs(row: tuple[str, str, str]) -> None:
+def test_what_a_bound_on_silence_costs(row):
     """Runs of ten alarms cost what the table says, and miss as often where nothing is written."""
     asked = int(row[0].replace(",", ""))
     free = replace(aim(20, Fraction(1, 20)), asked_in_silence=asked)
@@ -98,7 +94,7 @@ def test_what_a_bound_on_silence_costs(row: tuple[str, str, str]) -> None:
     assert row[2].split(" | ") == shown
 
 
-def test_what_is_said_of_silence() -> None:
+def test_what_is_said_of_silence():
     """What the example's rate says, how long 0.1 holds anyway, and what neighbours leave."""
     quiet = Svt.planned(condition(), aim(20, Fraction(1, 100_000)))
     assert f"at 0.00001 the figure is {quiet.missed_in_silence(4_319, beyond=True):.3f}," in TEXT
@@ -110,7 +106,7 @@ def test_what_is_said_of_silence() -> None:
         assert run.missed_in_silence(2) > 0.5
 
 
-def test_a_run_never_costs_more_than_its_alarms_and_one() -> None:
+def test_a_run_never_costs_more_than_its_alarms_and_one():
     """In windows of tslm, whatever the promise; one alarm and equal rates cost as much."""
     promises = product((0, 1, 2, 7, 300), ("1e-9", "0.001", "0.05", "0.3"), (1, 2, 9, 10**4))
     for tolerance, max_fpr, alarms in promises:
@@ -121,13 +117,13 @@ def test_a_run_never_costs_more_than_its_alarms_and_one() -> None:
     assert abs(cost("svt", even) / cost("tslm", even) - 2) < Fraction(1, 10**9)
 
 
-def test_both_directions_cost_nearly_twice() -> None:
+def test_both_directions_cost_nearly_twice():
     """Without a single direction every question has twice the noise."""
     wanted = aim(20, Fraction(1, 1000))
     both = cost("svt", wanted, monotone=False)
     assert Fraction(17, 10) < both / cost("svt", wanted) < 2
 
 
-def test_the_table_is_read() -> None:
+def test_the_table_is_read():
     """All of its rows were checked above."""
     assert [row[:2] for row in ROWS] == [("5", "0.05"), ("20", "0.05"), ("20", "0.00001")]

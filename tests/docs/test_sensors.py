@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
 
 from stream.config.loading import examine
 from stream.config.mqtt.reading import read_mqtt
 from stream.events.mqtt_events import Message, event_of, route_of
 from tests.support.tree import blocks, text_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.mqtt import MqttSource
 
 PAGE = text_of("docs/how-to/mqtt-source.md")
 ZIGBEE, FEED, CHIRPSTACK = blocks(PAGE, "yaml")
@@ -22,23 +16,23 @@ ZIGBEE, FEED, CHIRPSTACK = blocks(PAGE, "yaml")
 TAKEN_MS = 1_795_340_055_775
 
 
-def source_of(folder: Path, text: str) -> MqttSource:
+def source_of(folder, text):
     """Read a file as printed, with its variables."""
     path = folder / "sensors.yaml"
     path.write_text(text)
     return read_mqtt(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"}).source
 
 
-def event(source: MqttSource, topic: str, payload: str) -> dict[str, Any]:
+def event(source, topic, payload):
     """Return the event of a message; the unit is its key."""
     route = route_of(source.routes, topic)
     made = event_of(route, source.unit, Message(topic, payload.encode(), 1, TAKEN_MS))
-    found: dict[str, Any] = json.loads(made[1])
+    found = json.loads(made[1])
     assert made[0] == found[source.unit].encode()
     return found
 
 
-def test_a_motion_becomes_the_event_that_is_shown(tmp_path: Path) -> None:
+def test_a_motion_becomes_the_event_that_is_shown(tmp_path):
     """All but the hash, which is printed in part."""
     payload, topic = re.findall(r"Of `(.*?)` on `(.*?)` it makes", PAGE)[0]
     (shown,) = re.findall(r'`(\{"reading".*?)`', PAGE)
@@ -49,7 +43,7 @@ def test_a_motion_becomes_the_event_that_is_shown(tmp_path: Path) -> None:
     assert found == wanted
 
 
-def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> None:
+def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path):
     """With the fields that the recipe declares."""
     found = event(source_of(tmp_path, CHIRPSTACK), "application/1/device/01/event/up", UPLINK)
     uplink = json.loads(UPLINK)
@@ -57,7 +51,7 @@ def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> No
     assert found == {"reading": reading, "room": "hall", "n": 3, "ts": at}
 
 
-def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:
+def test_the_feed_is_sound_and_takes_the_fields(tmp_path):
     """Its topic, its unit and its fields are those that the MQTT source writes."""
     path = tmp_path / "alarms.yaml"
     path.write_text(FEED)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 from tests.support.commands import tocsin
 from tests.support.tree import text_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-PAGE: Final = text_of("docs/how-to/evaluate-on-history.md").partition("## JSON")[2]
-CONFIG: Final = """\
+PAGE = text_of("docs/how-to/evaluate-on-history.md").partition("## JSON")[2]
+CONFIG = """\
 feeds:
   badges:
     topic: building.badges
@@ -43,13 +38,13 @@ alarms:
 """
 
 
-def documented() -> dict[str, set[str]]:
+def documented():
     """Return the keys of every row of the page's table; what stands in brackets explains."""
     rows = re.findall(r"^\| (.*?) \| (`.*) \|$", PAGE, flags=re.MULTILINE)
     return {of: set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", keys))) for of, keys in rows}
 
 
-def keys_in(value: Any) -> Iterator[str]:
+def keys_in(value):
     """Yield the keys of an object, and of all that it holds."""
     if isinstance(value, dict):
         yield from value
@@ -58,7 +53,7 @@ def keys_in(value: Any) -> Iterator[str]:
             yield from keys_in(each)
 
 
-def test_the_keys_are_those_of_the_page(tmp_path: Path) -> None:
+def test_the_keys_are_those_of_the_page(tmp_path):
     """Of the file, of an alarm, and of all that a setting has: an early one, and severities."""
     (tmp_path / "alarms.yaml").write_text(CONFIG, encoding="utf-8")
     event = {"person": "p", "room": "hall", "ts": "2025-03-03T08:05:00Z"}

@@ -10,7 +10,6 @@ import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -20,16 +19,12 @@ from tests.support.chromium import Chromium
 from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 
-if TYPE_CHECKING:
-    import subprocess
-    from pathlib import Path
-
 SITE = ROOT / "deploy" / "site"
 ELSEWHERE = re.compile(r"""(?:src=|<link[^>]*href=)["']?(?:https?:)?//""")
 GOOD = "# Here\n\n[code](../code.py), [folder](../beside), [text](../beside/text.md#there)\n"
 
 
-def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
+def build(site, to):
     """Build a tree's site with warnings as errors."""
     return ran(
         sys.executable,
@@ -40,7 +35,7 @@ def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def page(tree: Path, text: str) -> str:
+def page(tree, text):
     """Return what becomes of a text as the only page of a tree, which can be built."""
     (tree / "docs" / "README.md").write_text(text)
     built = build(tree / "deploy" / "site", tree / "out")
@@ -49,7 +44,7 @@ def page(tree: Path, text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """The whole site."""
     to = tmp_path_factory.mktemp("site") / "site"
     built = build(SITE, to)
@@ -57,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return to
 
 
-def test_the_whole_documentation_becomes_a_site(site: Path) -> None:
+def test_the_whole_documentation_becomes_a_site(site):
     """Every link and anchor leads somewhere, and no page asks another server for anything."""
     pages = sorted(site.rglob("*.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
@@ -68,7 +63,7 @@ def test_the_whole_documentation_becomes_a_site(site: Path) -> None:
     assert (sources / linked).read_bytes() == (ROOT / linked).read_bytes()
 
 
-def test_pictures_are_taken_of_what_runs(site: Path) -> None:
+def test_pictures_are_taken_of_what_runs(site):
     """Each page that asks for one shows it, in the shade that its reader sees the page in."""
     asked = 0
     for page in (ROOT / "docs").rglob("*.md"):
@@ -101,12 +96,12 @@ FOUND = """
 """
 
 
-def test_the_site_in_a_browser(site: Path) -> None:
+def test_the_site_in_a_browser(site):
     """On a phone tables scroll and pages do not; light and dark are the reader's; search finds."""
 
-    async def work(address: str) -> None:
+    async def work(address):
         async with Chromium() as browser:
-            boxes: set[str] = set()
+            boxes = set()
             for page in PAGES:
                 for shade, scheme in (("light", "default"), ("dark", "slate")):
                     await browser.look(*PHONE, prefers_color_scheme=shade)
@@ -138,12 +133,12 @@ def test_the_site_in_a_browser(site: Path) -> None:
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files, and says nothing of it."""
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         """Say nothing."""
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """A small repository with a page, and with code and text beside it."""
     shutil.copytree(SITE, tmp_path / "deploy" / "site")
     config = tmp_path / "deploy" / "site" / "mkdocs.yml"
@@ -160,7 +155,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_linked_beside_the_pages_comes_along(tree: Path) -> None:
+def test_what_is_linked_beside_the_pages_comes_along(tree):
     """Code as it is, text as a page, a folder as a list."""
     shown = page(tree, GOOD)
     for link in ("source/code.py", "source/beside/index.html", "source/beside/text.html#there"):
@@ -170,7 +165,7 @@ def test_what_is_linked_beside_the_pages_comes_along(tree: Path) -> None:
     assert 'href="text.html"' in (source / "beside" / "index.html").read_text()
 
 
-def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree: Path) -> None:
+def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree):
     """As it is built where nothing can take one."""
     said = page(tree, f"{GOOD}\n<!-- picture board: a board -->\n")
     assert "this site was built without a browser" in said
@@ -186,7 +181,7 @@ def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree: Path) -> N
         GOOD + "\n[no page](nothing.md)\n",
     ],
 )
-def test_a_link_that_leads_nowhere_ends_the_build(tree: Path, broken: str) -> None:
+def test_a_link_that_leads_nowhere_ends_the_build(tree, broken):
     """And is named."""
     (tree / "docs" / "README.md").write_text(broken)
     built = build(tree / "deploy" / "site", tree / "out")
@@ -194,16 +189,16 @@ def test_a_link_that_leads_nowhere_ends_the_build(tree: Path, broken: str) -> No
     assert "does not exist" in built.stderr
 
 
-def test_a_link_in_code_is_none(tree: Path) -> None:
+def test_a_link_in_code_is_none(tree):
     """As in an example of Markdown."""
     assert "nothing.md" in page(tree, f"{GOOD}\n```md\n[no page](nothing.md)\n```\n")
 
 
-def test_every_page_that_is_not_in_the_menu_is_linked() -> None:
+def test_every_page_that_is_not_in_the_menu_is_linked():
     """A page that nothing leads to is not there for its readers."""
     text = (SITE / "mkdocs.yml").read_text()
     menu = text[text.index("\nnav:") :]
-    reached: set[str] = set()
+    reached = set()
     waiting = [f"docs/{page}" for page in re.findall(r": (\S+\.md)$", menu, re.MULTILINE)]
     assert yaml.safe_load(menu)
     while waiting:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import doctest
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ACCOUNTING = ROOT / "docs" / "research" / "accounting-examples.md"
 LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
@@ -18,7 +14,7 @@ SECTIONS = ACCOUNTING.read_text().split("\n### ")
 
 
 @pytest.mark.parametrize("page", [ACCOUNTING, LIBRARY], ids=lambda page: page.stem)
-def test_every_worked_example_prints_what_the_page_says(page: Path) -> None:
+def test_every_worked_example_prints_what_the_page_says(page):
     """All examples of a page run in one session, as a reader would type them."""
     # A checkout's modules have short names, and only tracebacks say them; the pages say those of a
     # wheel, which `tests/deploy/test_packaging.py` runs them with.
@@ -29,13 +25,13 @@ def test_every_worked_example_prints_what_the_page_says(page: Path) -> None:
     assert tried > 30
 
 
-def test_no_other_page_shows_python_that_is_not_run() -> None:
+def test_no_other_page_shows_python_that_is_not_run():
     """Snippets in the form of a session stand on these two pages only."""
     pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if ">>> " in page.read_text()} == {ACCOUNTING, LIBRARY}
 
 
 @pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda text: text.splitlines()[0])
-def test_every_section_is_a_worked_example(section: str) -> None:
+def test_every_section_is_a_worked_example(section):
     """No section of the accounting page only talks."""
     assert ">>> " in section

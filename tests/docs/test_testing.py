@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -19,9 +18,6 @@ from tests.support.examples import EXAMPLES
 from tests.support.mappings import models_of
 from tests.support.tree import blocks, text_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 MODELS = models_of(CasesModel)
 PAGE = text_of("docs/how-to/test-alarms.md")
 (EXAMPLE,) = blocks(PAGE, "yaml")
@@ -32,7 +28,7 @@ SCHEMA = cases_schema()
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Write the README's alarm and the page's tests, and work beside them."""
     (tmp_path / "alarms.yaml").write_text(ALARMS)
     (tmp_path / "rooms.txt").write_text("2.14\n2.15\n")
@@ -41,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_example_prints_what_the_page_says(folder: Path) -> None:
+def test_the_example_prints_what_the_page_says(folder):
     """All pass; with one room an hour, the one that the README's cap is for fails as shown."""
     assert tocsin("test", "alarms_test.yaml").stdout == PASSES
     narrow = ALARMS.replace("max_groups_per_window: 2", "max_groups_per_window: 1")
@@ -52,7 +48,7 @@ def test_the_example_prints_what_the_page_says(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("place", MODELS, ids=".".join)
-def test_the_page_and_the_schema_have_every_key(place: tuple[str, ...]) -> None:
+def test_the_page_and_the_schema_have_every_key(place):
     """A key that is added to the models is described to editors, and on the page."""
     keys = MODELS[place].model_fields
     assert told(MODELS[place]).keys() == keys.keys()
@@ -60,7 +56,7 @@ def test_the_page_and_the_schema_have_every_key(place: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", [EXAMPLE, GOOD_CASES], ids=["page", "good"])
-def test_an_editor_underlines_what_is_wrong(text: str) -> None:
+def test_an_editor_underlines_what_is_wrong(text):
     """Good files pass the schema; a misspelt key or a value of another form does not."""
     check = Draft202012Validator(json.loads(tocsin("schema", "--tests").stdout))
     assert check.is_valid(yaml.safe_load(text.replace("T09:00", "x").replace("T10:00", "x")))
@@ -78,7 +74,7 @@ def test_an_editor_underlines_what_is_wrong(text: str) -> None:
 @pytest.mark.parametrize(
     "path", sorted(EXAMPLES.glob("*/*_test.yaml")), ids=lambda path: path.parent.name
 )
-def test_the_examples_pass_the_schema(path: Path) -> None:
+def test_the_examples_pass_the_schema(path):
     """What a newcomer copies is not underlined."""
     text = re.sub(r"start: \S+", "start: x", path.read_text())
     assert Draft202012Validator(SCHEMA).is_valid(yaml.safe_load(text))

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -22,20 +21,17 @@ from tests.support.procs import children
 from tests.support.tree import ROOT, blocks, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
-if TYPE_CHECKING:
-    from tests.support.kafka import Broker
-
-ALARM: Final = "2025-03-03 14:00 to 2025-03-03 15:00 UTC  crowd  lobby\n"
+ALARM = "2025-03-03 14:00 to 2025-03-03 15:00 UTC  crowd  lobby\n"
 """What ``watch`` prints of the window in which the sample's alarm is due; a false one is rare."""
 
 
-def script(page: str) -> str:
+def script(page):
     """Return the commands of a tutorial."""
     text = text_of(f"docs/tutorials/{page}.md")
     return "".join(blocks(text, "sh"))
 
 
-OFFICE: Final = (
+OFFICE = (
     "with probability 0.999 at 154, 0.001 at 49",
     "3.597 of epsilon_max 4",
     "3 tests, 0 failed",
@@ -43,7 +39,7 @@ OFFICE: Final = (
     "15, 231",
     "tolerance",
 )
-CHAIN: Final = (
+CHAIN = (
     "north, food │     118 │       4 │                      6, 286",
     "with probability 0.999 at 114, 0.001 at 30",
     "5 in a period; after 6 alarms",
@@ -53,14 +49,14 @@ CHAIN: Final = (
 )
 
 
-def test_the_first_alarm(tmp_path: Path) -> None:
+def test_the_first_alarm(tmp_path):
     """It is written, planned, run, changed and tried again, with the page's figures."""
     shown = played(tmp_path, script("first-alarm"))
     assert [said for said in OFFICE if said not in shown] == []
     assert re.search(r"crowd +│ +lobby +│ +[1-9] +│ .*2025-03-03 14:00", shown)
 
 
-def test_own_data(tmp_path: Path) -> None:
+def test_own_data(tmp_path):
     """The chain's alarm fits its budget and fires in the rush."""
     shown = played(tmp_path, script("your-own-data"))
     assert [said for said in CHAIN if said not in shown] == []
@@ -68,21 +64,14 @@ def test_own_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_on_kafka(broker: Broker, tmp_path: Path) -> None:
+def test_on_kafka(broker, tmp_path):
     """The dry run shows the alarm; the live worker is ready and ends; each has its ledger."""
     shown = played(tmp_path, script("on-kafka"), broker, watched=ALARM)
     assert shown.count(ALARM) == 1
     assert "live.db" in shown
 
 
-def played(
-    tmp_path: Path,
-    commands: str,
-    broker: Broker | None = None,
-    *,
-    watched: str = "",
-    installed: Path | None = None,
-) -> str:
+def played(tmp_path, commands, broker=None, *, watched="", installed=None):
     """Run commands in one shell, in an empty folder, and return what they print.
 
     Args:
@@ -128,11 +117,11 @@ def played(
     return shown.read_text()
 
 
-def _words(pid: int) -> list[bytes]:
+def _words(pid):
     return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
-def _command(folder: Path) -> Path:
+def _command(folder):
     """Return a folder that has the command, as whoever installed it has."""
     found = folder / "bin"
     found.mkdir()

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from tests.docs.reference import PAGES
 from tests.support.tree import ROOT, text_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-INSTEAD: Final = r"""
+INSTEAD = r"""
 rings?|rang|rung|ringing                               fire, fired
 silent|silence                                         did not fire; no alarm
 told|tells?                                            report, publish, reveal
@@ -55,18 +51,18 @@ presences?                                             connectivity
 """
 """What is not written, and what is."""
 
-STILL: Final = {
+STILL = {
     "docs/reference/cli.md": 3,
     "docs/reference/metrics-and-alerts.md": 11,
 }
 """Pages made from the code, and how many such words are left there: lower it, never raise it."""
 
-SECTIONS: Final = ("tutorials", "how-to", "reference", "explanation")
-SPOKEN: Final = frozenset({"title", "description", "noValue", "text", "label", "titleFormat"})
+SECTIONS = ("tutorials", "how-to", "reference", "explanation")
+SPOKEN = frozenset({"title", "description", "noValue", "text", "label", "titleFormat"})
 """Keys of a dashboard whose values are read by people."""
 
 
-def pages() -> Iterator[tuple[str, str]]:
+def pages():
     """Yield every page for users by its name, as prose."""
     docs = ROOT / "docs"
     found = [page for section in SECTIONS for page in sorted((docs / section).glob("*.md"))]
@@ -76,14 +72,14 @@ def pages() -> Iterator[tuple[str, str]]:
         yield str(page.relative_to(ROOT)), text if page.name == "cli.md" else prose(text)
 
 
-def prose(text: str) -> str:
+def prose(text):
     """Return a page without code, comments and where its links lead."""
     for code in (r"```.*?```", r"<!--.*?-->", r"`[^`\n]*`", r"(?<=\])\([^)]*\)"):
         text = re.sub(code, " ", text, flags=re.DOTALL)
     return text
 
 
-def spoken(value: Any) -> Iterator[str]:
+def spoken(value):
     """Yield the texts of a dashboard."""
     if isinstance(value, dict):
         texts = (each for key, each in value.items() if key in SPOKEN and isinstance(each, str))
@@ -93,7 +89,7 @@ def spoken(value: Any) -> Iterator[str]:
         yield from spoken(each)
 
 
-def deployed() -> Iterator[tuple[str, str]]:
+def deployed():
     """Yield dashboards, chart, compose file and alerts."""
     deploy = ROOT / "deploy"
     for board in sorted((deploy / "grafana/dashboards").rglob("*.json")):
@@ -105,37 +101,37 @@ def deployed() -> Iterator[tuple[str, str]]:
             yield str(file.relative_to(ROOT)), file.read_text()
 
 
-def templates() -> Iterator[tuple[str, str]]:
+def templates():
     """Yield pages that the product writes, without what is filled in."""
     for file in sorted((ROOT / "stream").rglob("templates/*.html")):
         text = re.sub(r"\{[{%#].*?[}%#]\}|<[^>]*>", " ", file.read_text(), flags=re.DOTALL)
         yield str(file.relative_to(ROOT)), text
 
 
-PLACES: Final = dict([*pages(), *deployed(), *templates()])
+PLACES = dict([*pages(), *deployed(), *templates()])
 
 
-def found(text: str) -> list[str]:
+def found(text):
     """Return every unused word of a text, in its order."""
     words = "|".join(line.split("  ")[0] for line in INSTEAD.split("\n")[1:-1])
     return re.findall(rf"(?<![\w.$`-])(?:{words})(?![\w-])", text, flags=re.IGNORECASE)
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_fields_words_are_used(place: str) -> None:
+def test_the_fields_words_are_used(place):
     """Pages, helps, dashboards, chart, compose file, alerts and the board: none of these words."""
     words = found(PLACES[place])
     assert len(words) <= STILL.get(place, 0), words
 
 
 @pytest.mark.parametrize("page", sorted({place for place, _ in pages()} - {"CHANGELOG.md"}))
-def test_no_command_has_a_name_of_old(page: str) -> None:
+def test_no_command_has_a_name_of_old(page):
     """In code as in prose; a field called `count` is none."""
     names = "bridge|deliver|dump|grow|accept|claim|mark-spent|retire|set-clock"
     assert not re.findall(rf"`(?:{names})[` ]|tocsin (?:{names}|count)\b", text_of(page))
 
 
-def test_exceptions_are_pages_made_from_the_code() -> None:
+def test_exceptions_are_pages_made_from_the_code():
     """What is written by hand has none."""
     assert set(STILL) <= {f"docs/{page}" for page in PAGES}
 
@@ -143,6 +139,6 @@ def test_exceptions_are_pages_made_from_the_code() -> None:
 @pytest.mark.parametrize(
     "text", ["Nothing rings.", "what is told", "The dearest predicate", "the wall", "Silence"]
 )
-def test_a_text_of_old_is_caught(text: str) -> None:
+def test_a_text_of_old_is_caught(text):
     """The twin: words that were everywhere."""
     assert found(text)

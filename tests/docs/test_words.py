@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 import pytest
 
 from tests.support.tree import ROOT
 
-MOST: Final = 36_000
+MOST = 36_000
 """Words that a user may have to read: all pages below, code and tables included."""
 
-_TABLE: Final = """\
+_TABLE = """\
 tutorials/first-alarm.md                 600
 tutorials/on-kafka.md                    500
 tutorials/your-own-data.md               750
@@ -52,29 +51,29 @@ reference/records.md                     500
 reference/stability.md                   550
 reference/sql.md                       1_400
 """
-BUDGETS: Final = {page: int(most) for page, most in map(str.split, _TABLE.splitlines())}
+BUDGETS = {page: int(most) for page, most in map(str.split, _TABLE.splitlines())}
 """Words of each page at most."""
 
-SECTIONS: Final = ("tutorials", "how-to", "reference", "explanation")
+SECTIONS = ("tutorials", "how-to", "reference", "explanation")
 """Folders of pages for users."""
 
 
-def words(page: str) -> int:
+def words(page):
     """Return how many words a page has: what stands between blanks and has a letter or digit."""
     return len(re.findall(r"\S*\w\S*", (ROOT / "docs" / page).read_text()))
 
 
-BESIDE: Final = {"../README.md": 1_300, "../CHANGELOG.md": 1_500, "index.md": 300}
+BESIDE = {"../README.md": 1_300, "../CHANGELOG.md": 1_500, "index.md": 300}
 """The same of what a newcomer reads first."""
 
 
 @pytest.mark.parametrize(("page", "most"), (BUDGETS | BESIDE).items())
-def test_a_page_keeps_its_budget(page: str, most: int) -> None:
+def test_a_page_keeps_its_budget(page, most):
     """A page that grows is cut, or another home is found for what it says."""
     assert words(page) <= most
 
 
-def test_every_page_for_users_has_a_budget() -> None:
+def test_every_page_for_users_has_a_budget():
     """And all of them together stay within what can be read in an afternoon."""
     docs = ROOT / "docs"
     pages = {

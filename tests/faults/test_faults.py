@@ -62,7 +62,7 @@ def test_a_broken_protocol_is_found(mutant):
 
 
 def _trace(seed):
-    said: list[str] = []
+    said = []
     simulate(seed, lambda time_ms, who, what: said.append(f"{time_ms} {who} {what}"))
     # Errors name the ledger's file, whose folder is another each time.
     return (line for line in said if gettempdir() not in line and "sqlite:" not in line)

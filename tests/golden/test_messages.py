@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -14,24 +13,21 @@ from tests.docs.test_unused_words import found
 from tests.golden.record import RECORDS, parse
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-LONGEST: Final = 240
+LONGEST = 240
 """Characters of a message and its hint, without the place in front."""
 
-_PLACE: Final = re.compile(r"^(?:(?:error|warning|note): )?(?:[\w./<>-]+:\d+:\d+: )?")
-_REPEATED: Final = re.compile(r"(.)\1{40,}")  # a name that a test made long
-_MENTIONED: Final = re.compile(r"`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"")
-_TREE: Final = {
+_PLACE = re.compile(r"^(?:(?:error|warning|note): )?(?:[\w./<>-]+:\d+:\d+: )?")
+_REPEATED = re.compile(r"(.)\1{40,}")  # a name that a test made long
+_MENTIONED = re.compile(r"`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"")
+_TREE = {
     cls.__name__: cls
     for cls in vars(errors).values()
     if isinstance(cls, type) and issubclass(cls, TocsinError)
 }
-_FINDINGS: Final = {"wrong", "warn", "note", "at_sql", "leave_open", "within"}
+_FINDINGS = {"wrong", "warn", "note", "at_sql", "leave_open", "within"}
 
 
-def findings() -> Iterator[str]:
+def findings():
     """Yield every message of the table with its hint."""
     table = parse((RECORDS / "messages.txt").read_text(encoding="utf-8"))
     for text in table.values():
@@ -40,10 +36,10 @@ def findings() -> Iterator[str]:
             yield _REPEATED.sub(r"\1", _PLACE.sub("", said))
 
 
-FINDINGS: Final = sorted(set(findings()))
+FINDINGS = sorted(set(findings()))
 
 
-def raised() -> Iterator[tuple[str, ast.Call, str]]:
+def raised():
     """Yield where an error is made or a finding noted, the call, and its constant text."""
     for package in ("accountant", "operators", "stream"):
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -64,19 +60,19 @@ def raised() -> Iterator[tuple[str, ast.Call, str]]:
                     yield place, node, "\n".join(words)
 
 
-def test_no_message_is_longer_than_two_short_sentences() -> None:
+def test_no_message_is_longer_than_two_short_sentences():
     """With its hint and without its place: at most 240 characters."""
     long = [f"{len(text)}: {text}" for text in FINDINGS if len(text) > LONGEST]
     assert not long, "\n".join(long)
 
 
-def test_messages_use_the_fields_words() -> None:
+def test_messages_use_the_fields_words():
     """What every bad input is answered has no unused word, but for names that it repeats."""
     wrong = [(words, text) for text in FINDINGS if (words := found(_MENTIONED.sub("", text)))]
     assert not wrong, wrong
 
 
-def test_errors_use_the_fields_words() -> None:
+def test_errors_use_the_fields_words():
     """Nor has any error that the code raises for a user, or finding that it notes.
 
     Calls of the library are in the words of its arguments, which are those of the papers.
@@ -90,7 +86,7 @@ def test_errors_use_the_fields_words() -> None:
     assert not wrong, wrong
 
 
-def test_every_refusal_of_the_ledger_says_what_to_do() -> None:
+def test_every_refusal_of_the_ledger_says_what_to_do():
     """Each has a hint."""
     bare = [
         place
@@ -103,7 +99,7 @@ def test_every_refusal_of_the_ledger_says_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("error", sorted(_TREE))
-def test_the_section_about_an_error_exists(error: str) -> None:
+def test_the_section_about_an_error_exists(error):
     """``see`` names a page, and a heading of it."""
     page, _, anchor = _TREE[error].see.partition("#")
     if page:
@@ -113,7 +109,7 @@ def test_the_section_about_an_error_exists(error: str) -> None:
         assert not anchor or anchor in anchors, anchors
 
 
-def test_a_long_or_old_message_is_caught() -> None:
+def test_a_long_or_old_message_is_caught():
     """The twin: a message as they were."""
     old = "even an empty cell would be free to ring: the dearest predicate tells it"
     assert found(old) == ["ring", "dearest", "predicate", "tells"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,6 @@ from tests.house import measures as house
 from tests.house.imports import Package
 from tests.house.mechanisms import Named, places
 from tests.support.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 DESCRIPTOR = """\
 class Svt:
@@ -43,7 +38,7 @@ SOUND = {
 """A tree within every bound: cli > model > windows."""
 
 
-def tree(root: Path, **changed: str) -> Path:
+def tree(root, **changed):
     """Write the sound tree, with other files in it, and return its root."""
     for name, text in (SOUND | changed).items():
         path = root / name
@@ -52,17 +47,17 @@ def tree(root: Path, **changed: str) -> Path:
     return root
 
 
-def found(root: Path) -> dict[str, house.Measure]:
+def found(root):
     """Return the measures of a tree by what they count."""
     return {each.what: each for each in house.measures(root, ("tslm", "svt"))}
 
 
-def broken(root: Path, changed: Mapping[str, str]) -> set[str]:
+def broken(root, changed):
     """Return what is beyond its bound in the sound tree with other files in it."""
     return {what for what, each in found(tree(root, **changed)).items() if not each.held}
 
 
-def test_a_sound_tree_is_measured(tmp_path: Path) -> None:
+def test_a_sound_tree_is_measured(tmp_path):
     """Rooms, ways and lines are counted as they are; ``py.typed`` and ``__init__`` are no rooms."""
     counted = found(tree(tmp_path))
     assert {what: each.found for what, each in counted.items()} == {
@@ -79,12 +74,12 @@ def test_a_sound_tree_is_measured(tmp_path: Path) -> None:
     assert counted["longest way in stream"].where == ["cli > model > windows"]
 
 
-def rooms(count: int) -> dict[str, str]:
+def rooms(count):
     """Return that many rooms beside the three of the sound tree."""
     return {f"stream/room{number}.py": "" for number in range(count)}
 
 
-def stairs(arrows: int) -> dict[str, str]:
+def stairs(arrows):
     """Return rooms of which each imports the next, the last one ``windows``."""
     names = [f"step{number}" for number in range(arrows)] + ["windows"]
     return {f"stream/{name}.py": f"from stream import {below}\n" for name, below in pairwise(names)}
@@ -112,9 +107,7 @@ def stairs(arrows: int) -> dict[str, str]:
         ),
     ],
 )
-def test_one_more_is_too_much(
-    tmp_path: Path, most: dict[str, str], above: dict[str, str], what: str
-) -> None:
+def test_one_more_is_too_much(tmp_path, most, above, what):
     """A bound holds for what lies on it and for nothing above."""
     assert broken(tmp_path / "most", most) == set()
     assert broken(tmp_path / "above", above) == {what}
@@ -131,7 +124,7 @@ def test_one_more_is_too_much(
         "if TYPE_CHECKING:\n    from stream.cli.main import command\n",
     ],
 )
-def test_a_circle_is_seen_however_it_is_written(tmp_path: Path, back: str) -> None:
+def test_a_circle_is_seen_however_it_is_written(tmp_path, back):
     """An import back closes a circle of rooms and of files, for readers of types too."""
     root = tree(tmp_path, **{"stream/windows.py": back})
     circles = Package(root / "stream").circles()
@@ -140,7 +133,7 @@ def test_a_circle_is_seen_however_it_is_written(tmp_path: Path, back: str) -> No
     assert not found(root)["circles"].held
 
 
-def test_a_circle_within_a_room_is_seen(tmp_path: Path) -> None:
+def test_a_circle_within_a_room_is_seen(tmp_path):
     """Two files of one room that import each other are a circle, of files alone."""
     changed = {
         "accountant/store/rows.py": "from accountant.store import chain\n",
@@ -151,7 +144,7 @@ def test_a_circle_within_a_room_is_seen(tmp_path: Path) -> None:
     assert Package(tmp_path / "accountant").circles() == expected
 
 
-def test_a_circle_of_rooms_without_one_of_files_is_seen(tmp_path: Path) -> None:
+def test_a_circle_of_rooms_without_one_of_files_is_seen(tmp_path):
     """Two rooms import each other although no two files do."""
     changed = {
         "stream/model/late.py": "import stream.cli.words\n",
@@ -174,7 +167,7 @@ def test_a_circle_of_rooms_without_one_of_files_is_seen(tmp_path: Path) -> None:
         "band = None if alarm.band is None else alarm.band.feed",
     ],
 )
-def test_places_are_lines_that_ask_which_mechanism_it_is(line: str) -> None:
+def test_places_are_lines_that_ask_which_mechanism_it_is(line):
     """A name, a constant of names, a class, or a band: code that a new mechanism must visit."""
     assert places(f"x = 1\n{line}\n", NAMED) == [2]
 
@@ -190,12 +183,12 @@ def test_places_are_lines_that_ask_which_mechanism_it_is(line: str) -> None:
         "kept = descriptor.keeps_a_run",
     ],
 )
-def test_words_and_other_questions_are_no_places(line: str) -> None:
+def test_words_and_other_questions_are_no_places(line):
     """A new mechanism leaves them as they are."""
     assert places(f"x = 1\n{line}\n", NAMED) == []
 
 
-def test_descriptors_may_name_themselves(tmp_path: Path) -> None:
+def test_descriptors_may_name_themselves(tmp_path):
     """What stands in a descriptor is no place, and a folder of a like name is no descriptor."""
     named = "NAME = 'svt'\n" * 6
     assert broken(tmp_path / "home", {"operators/svt/mechanism.py": named}) == set()
@@ -203,14 +196,14 @@ def test_descriptors_may_name_themselves(tmp_path: Path) -> None:
     assert away == {"places that name a mechanism"}
 
 
-def test_units_mirror_the_source() -> None:
+def test_units_mirror_the_source():
     """Every folder of unit tests stands where the folder it tests stands in the source."""
     units = ROOT / "tests" / "unit"
     folders = {path.parent.relative_to(units) for path in units.rglob("test_*.py")}
     assert {str(folder) for folder in folders if not (ROOT / folder).is_dir()} == set()
 
 
-def test_examples_are_copied_in_one_place() -> None:
+def test_examples_are_copied_in_one_place():
     """A test that copied them by itself could take the ledger of ``make demo`` along."""
     tests = ROOT / "tests"
     copying = {

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.house.leaks import leaks
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RANDOM = hashlib.sha256(b"planted").hexdigest()
 ENCODED = base64.b64encode(hashlib.sha512(b"planted").digest()).decode()
@@ -34,7 +30,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_secret_is_found(tmp_path: Path, name: str) -> None:
+def test_a_planted_secret_is_found(tmp_path, name):
     """In its file and line, and without telling it."""
     (tmp_path / name).write_text("first line\n" + PLANTED[name], encoding="utf-8")
     found = list(leaks(tmp_path, [name]))
@@ -42,14 +38,14 @@ def test_a_planted_secret_is_found(tmp_path: Path, name: str) -> None:
     assert not any(RANDOM[:16] in leak.known or "hunter2" in leak.known for leak in found)
 
 
-def test_what_is_harmless_is_not(tmp_path: Path) -> None:
+def test_what_is_harmless_is_not(tmp_path):
     """Variables, prose, code and pictures."""
     for name, content in HARMLESS.items():
         (tmp_path / name).write_bytes(content)
     assert list(leaks(tmp_path, HARMLESS)) == []
 
 
-def test_a_known_secret_is_known_in_its_file_alone(tmp_path: Path) -> None:
+def test_a_known_secret_is_known_in_its_file_alone(tmp_path):
     """The same words elsewhere are looked at again, and so is another secret in that file."""
     name = "ledger.yaml"
     for other in (name, "other.yaml"):

@@ -12,7 +12,7 @@ import json
 import os
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -38,8 +38,7 @@ from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.integration
 
@@ -63,12 +62,12 @@ class GuardedBroker(Broker):
         secrets: the folder of passwords.
     """
 
-    def __init__(self, secrets: Path) -> None:
+    def __init__(self, secrets):
         super().__init__()
         self.secrets = secrets
-        self.guarded: dict[str, int] = {}
+        self.guarded = {}
 
-    def _settings(self) -> dict[str, str]:
+    def _settings(self):
         """Return the settings of a broker, and those listeners beside the one of tests."""
         settings = super()._settings()
         for name, protocol in listeners(self.secrets).items():
@@ -78,17 +77,17 @@ class GuardedBroker(Broker):
             settings["listener.security.protocol.map"] += f",{name}:{protocol}"
         return {**settings, **login_settings(self.secrets)}
 
-    def password(self, name: str) -> Path:
+    def password(self, name):
         """Return the file of somebody's password."""
         return self.secrets / f"kafka_{name}"
 
-    def address(self, name: str) -> str:
+    def address(self, name):
         """Return where somebody connects."""
         return f"{HOST}:{self.guarded[LISTENERS[name]]}"
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
+def guarded(tmp_path_factory):
     """A broker with the ACLs of the page, set by the composed administrator's command."""
     folder = tmp_path_factory.mktemp("acls")
     secrets = folder / "secrets"
@@ -114,7 +113,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
         yield broker
 
 
-def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
+def _login(broker, name):
     return {
         "bootstrap_servers": broker.address(name),
         "security_protocol": "SASL_PLAINTEXT",
@@ -124,7 +123,7 @@ def _login(broker: GuardedBroker, name: str) -> dict[str, Any]:
     }
 
 
-def _kafka(broker: GuardedBroker, name: str) -> str:
+def _kafka(broker, name):
     """Return how somebody reaches the topics, as YAML on one line."""
     return (
         f'bootstrap: "{broker.address(name)}", security: {{security_protocol: SASL_PLAINTEXT, '
@@ -133,7 +132,7 @@ def _kafka(broker: GuardedBroker, name: str) -> str:
     )
 
 
-def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
+def _configured(broker, folder, name):
     """Write the configuration as one of them has it; all share the ledger."""
     scenario = Scenario(
         broker,
@@ -152,7 +151,7 @@ def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
     return scenario.config
 
 
-def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_path: Path) -> None:
+def test_everybody_can_do_their_work_and_no_more(guarded, tmp_path):
     """Topics are made, events are sent, a worker decides, analysts read, a feed grows."""
     custodian = _configured(guarded, tmp_path, "custodian")
     assert "tocsin topics create FILE" in tocsin("topics", "check", custodian, code=2).stderr
@@ -160,7 +159,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
     config = _configured(guarded, tmp_path, "tocsin")
     with ExitStack() as stack:
 
-        def start(name: str, *arguments: str | Path) -> Command:
+        def start(name, *arguments):
             command = Command.start(tmp_path / f"{name}.err", *arguments)
             stack.callback(command.stop)
             return command
@@ -217,7 +216,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
     _assert_strangers_stay_out(guarded)
 
 
-def _assert_groups_are_apart(broker: GuardedBroker) -> None:
+def _assert_groups_are_apart(broker):
     """Notify reads both topics in its own group and keeps its place; nobody takes the other's."""
     topics = ("tocsin.alarms", "tocsin.decisions")
     keys = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
@@ -256,7 +255,7 @@ MAY_NOT_COUNT = {
 }
 
 
-def _assert_no_more(broker: GuardedBroker) -> None:
+def _assert_no_more(broker):
     """Nobody writes decisions but workers, and nobody else learns how many events there are."""
     ask: Callable[[GuardedBroker, str, str], object]
     for ask, denied in ((_send, MAY_NOT_WRITE), (_end, MAY_NOT_COUNT)):
@@ -278,7 +277,7 @@ def _assert_no_more(broker: GuardedBroker) -> None:
                 consumer.poll(timeout_ms=20_000)
 
 
-def _assert_strangers_stay_out(broker: GuardedBroker) -> None:
+def _assert_strangers_stay_out(broker):
     """Neither without a login nor with another password, wherever somebody logs in."""
     for name in LISTENERS:
         for stranger in (
@@ -290,7 +289,7 @@ def _assert_strangers_stay_out(broker: GuardedBroker) -> None:
                 KafkaAdminClient(**{**stranger, **address}, bootstrap_timeout_ms=1_500)
 
 
-def _send(broker: GuardedBroker, name: str, topic: str, *events: tuple[str, bytes]) -> None:
+def _send(broker, name, topic, *events):
     producer = KafkaProducer(**_login(broker, name), acks="all", max_block_ms=5_000)
     try:
         for person, value in events or [("somebody", b"{}")]:
@@ -299,16 +298,16 @@ def _send(broker: GuardedBroker, name: str, topic: str, *events: tuple[str, byte
         producer.close(timeout=1)
 
 
-def _end(broker: GuardedBroker, name: str, topic: str) -> int:
+def _end(broker, name, topic):
     """Return how many records a topic holds, by somebody who may ask."""
     return _ask(topic, **_login(broker, name))
 
 
-def _count(broker: GuardedBroker, topic: str) -> int:
+def _count(broker, topic):
     """Return the same by who may see everything."""
     return _ask(topic, bootstrap_servers=broker.bootstrap)
 
 
-def _ask(topic: str, **login: Any) -> int:
+def _ask(topic, **login):
     with closing(KafkaConsumer(**login, request_timeout_ms=8_000)) as consumer:
         return sum(consumer.end_offsets([TopicPartition(topic, 0)]).values())

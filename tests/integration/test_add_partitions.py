@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,14 +21,6 @@ from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    import subprocess
-    from pathlib import Path
-
-    from accountant.layouts import Growth
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.integration
 
@@ -54,16 +45,14 @@ main(sys.argv[1:], prog_name="tocsin")
 """
 
 
-def grow(scenario: Scenario, die: str = "never") -> subprocess.CompletedProcess[str]:
+def grow(scenario, die="never"):
     """Run the command; it is killed when it has ``announced``, or has ``made`` the partitions."""
     feed = ("topics", "add-partitions", scenario.config, "badges")
     given = (*feed, "--partitions", "5", "--settle", "4s", "--yes")
     return ran(sys.executable, "-c", COMMAND, die, *given, code=None, cwd=ROOT, env=os.environ)
 
 
-def test_a_feed_grows_while_everything_runs_and_is_killed(
-    broker: Broker, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_a_feed_grows_while_everything_runs_and_is_killed(broker, postgres, tmp_path):
     """Windows across are denied and cost nothing; every other one is counted as it should be."""
     with Scenario(broker, tmp_path, ledger=postgres.new_database(), log_check_s=1) as scenario:
         scenario.start_worker()
@@ -95,7 +84,7 @@ def test_a_feed_grows_while_everything_runs_and_is_killed(
     _check(scenario, last_ms, done.stdout)
 
 
-def _check(scenario: Scenario, last_ms: int, said: str) -> None:
+def _check(scenario, last_ms, said):
     """Compare everything that was decided with the log."""
     growth = _growth(scenario)
     published = {start: copies[0] for start, copies in scenario.decided().items()}
@@ -126,27 +115,27 @@ def _check(scenario: Scenario, last_ms: int, said: str) -> None:
         assert set(ledger.counts.places("badges")) == set(range(5))
 
 
-def _across(growth: Growth, start_ms: int) -> bool:
+def _across(growth, start_ms):
     """Whether a window may have records of before and after, by the clock on the wall."""
     first_ms, cut_ms = start_ms - SKEW_MS, start_ms + WINDOW_MS + GRACE_MS
     return first_ms < growth.until_ms and cut_ms > growth.from_ms
 
 
-def _growth(scenario: Scenario) -> Growth:
+def _growth(scenario):
     with open_ledger(scenario.alarms()) as ledger:
         (growth,) = ledger.growths.of("badges").growths
     return growth
 
 
-def _partitions(scenario: Scenario) -> int:
+def _partitions(scenario):
     with scenario.broker.admin() as client:
         (topic,) = client.describe_topics([scenario.topic])
     return len(topic["partitions"])
 
 
-def _counted(scenario: Scenario) -> int:
+def _counted(scenario):
     return len({one["start_ms"] for one in scenario.done("partial") if one["value"]})
 
 
-def _decided(scenario: Scenario, since_ms: int) -> set[int]:
+def _decided(scenario, since_ms):
     return {start_ms for start_ms in scenario.ended("decided") if start_ms > since_ms}

@@ -6,7 +6,6 @@ import re
 import time
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from kafka import KafkaProducer
@@ -29,12 +28,6 @@ from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-
 pytestmark = pytest.mark.integration
 
 _STARTS = ("grown", "recreated", "flipped")
@@ -47,9 +40,7 @@ _UNFIT = {
 
 
 @pytest.fixture(scope="module")
-def running(
-    broker: Broker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[str, Scenario]]:
+def running(broker, tmp_path_factory):
     """Three scenarios whose workers start together, each counting; ended with the module."""
     folder = tmp_path_factory.mktemp("feeds")
     scenarios = {
@@ -68,7 +59,7 @@ def running(
         yield scenarios
 
 
-def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -> None:
+def test_unfit_topics_are_refused_at_the_start(broker, tmp_path):
     """A worker names every unfit setting and what to set, and exits with 2; a lost topic too."""
     unfit, missing = (Scenario(broker, tmp_path / name) for name in ("unfit", "missing"))
     broker.create_topic(unfit.topic, 2, {key: bad for key, (bad, _) in _UNFIT.items()})
@@ -84,13 +75,13 @@ def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -
         missing.stop()
     said, unsaid = (worker.text() for worker in workers)
     assert all(wanted in said for _, wanted in _UNFIT.values()), said
-    needed = int(re.search(r"retention\.ms=(\d+) or more", said)[1])  # type: ignore[index]
+    needed = int(re.search(r"retention\.ms=(\d+) or more", said)[1])
     assert needed > 60_000
     assert f"topic {missing.topic!r} does not exist" in unsaid, unsaid
     assert "tocsin topics create FILE" in unsaid
 
 
-def _refused(scenario: Scenario) -> str:
+def _refused(scenario):
     """Return what the worker, which ends, says of its log, and one that starts again."""
     told = ""
     for worker in (scenario.workers[0], scenario.start_worker()):
@@ -99,7 +90,7 @@ def _refused(scenario: Scenario) -> str:
     return told
 
 
-def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
+def test_added_partitions_stop_a_worker(broker, running):
     """A third partition that nobody announced ends the worker, until the command takes it on."""
     scenario = running["grown"]
     with broker.admin() as client:
@@ -120,7 +111,7 @@ def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Sc
     assert scenario.reasons() <= {None, "repartitioned"}
 
 
-def test_a_recreated_topic_stops_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
+def test_a_recreated_topic_stops_a_worker(broker, running):
     """A feed whose topic is deleted and made anew under its name is another log."""
     scenario = running["recreated"]
     scenario.produce(("p1", b"{}") for _ in range(10))
@@ -130,9 +121,7 @@ def test_a_recreated_topic_stops_a_worker(broker: Broker, running: Mapping[str, 
     assert "topic_id" in _refused(scenario)
 
 
-def test_records_dated_by_their_sender_never_count(
-    broker: Broker, running: Mapping[str, Scenario]
-) -> None:
+def test_records_dated_by_their_sender_never_count(broker, running):
     """While the topic takes CreateTime, its records are dropped alone and move no window's end."""
     scenario = running["flipped"]
     with flowing(broker.bootstrap, scenario.topic, seed=5):
@@ -158,7 +147,7 @@ def test_records_dated_by_their_sender_never_count(
     assert not any(private in text for private in ("person", "misrouted", "nowhere", "soon"))
 
 
-def _set(broker: Broker, topic: str, key: str, value: str) -> None:
+def _set(broker, topic, key, value):
     resource = ConfigResource(
         ConfigResourceType.TOPIC, topic, configs={key: (AlterConfigOp.SET, value)}
     )
@@ -166,7 +155,7 @@ def _set(broker: Broker, topic: str, key: str, value: str) -> None:
         client.alter_configs([resource])
 
 
-def _produce_dated(scenario: Scenario, offsets_ms: tuple[int, ...]) -> None:
+def _produce_dated(scenario, offsets_ms):
     """Send good events of now in records that claim other append times."""
     with closing(
         KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")

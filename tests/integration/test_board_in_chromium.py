@@ -12,7 +12,6 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,9 +20,6 @@ from tests.docs.pictures import PATTERN
 from tests.support.boarded import Boarded, Topics
 from tests.support.chromium import Chromium
 from tests.support.published import HOUR_MS
-
-if TYPE_CHECKING:
-    from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +36,7 @@ WIDE, NARROW = (1280, 900), (390, 844)
 VIEW = "document.getElementById('view')"
 
 
-def written(broker: Broker) -> Topics:
+def written(broker):
     """Publish sixteen hours of two alarms, up to now, with denials and silence."""
     topics = Topics(broker, "pictures")
     first = time.time_ns() // 1_000_000 // HOUR_MS - 16
@@ -51,7 +47,7 @@ def written(broker: Broker) -> Topics:
     return topics
 
 
-async def pictures(browser: Chromium, folder: Path) -> None:
+async def pictures(browser, folder):
     """Look at the page as a desk, a phone and a dark room have it."""
     for name, size, media in (
         ("desktop", WIDE, {"prefers_color_scheme": "light"}),
@@ -63,13 +59,13 @@ async def pictures(browser: Chromium, folder: Path) -> None:
         await browser.picture(folder / f"{name}.png")
 
 
-def test_the_board_in_a_browser(own_broker: Broker, tmp_path: Path) -> None:
+def test_the_board_in_a_browser(own_broker, tmp_path):
     """Keyboard, phone, light and dark, news; board and Kafka are killed, and the page goes on."""
     topics = written(own_broker)
     board = Boarded(tmp_path, topics.kafka, MORE)
     process = board.start()
 
-    async def work() -> None:
+    async def work():
         async with Chromium() as browser:
             await browser.look(*WIDE, prefers_color_scheme="light")
             await browser.open(board.url)
@@ -110,7 +106,7 @@ def test_the_board_in_a_browser(own_broker: Broker, tmp_path: Path) -> None:
         topics.close()
 
 
-async def fits(browser: Chromium) -> None:
+async def fits(browser):
     """No page is wider than its screen; dark is dark; who wants no motion gets none."""
     across = "document.documentElement.scrollWidth <= innerWidth"
     shade = "getComputedStyle(document.body).backgroundColor"
@@ -128,7 +124,7 @@ async def fits(browser: Chromium) -> None:
     assert await browser.value(moves) == "fresh"
 
 
-async def keyboard(browser: Chromium) -> None:
+async def keyboard(browser):
     """The way past the heading is first, then what can be opened; all of it without a mouse."""
     await browser.press("Tab")
     assert await browser.value("document.activeElement.className") == "skip"
@@ -140,7 +136,7 @@ async def keyboard(browser: Chromium) -> None:
     assert await browser.value("document.querySelectorAll('details[open]').length") == 1
 
 
-async def news(browser: Chromium, topics: Topics) -> None:
+async def news(browser, topics):
     """An alarm is said aloud once, as words; what was open stays open, what had focus has it."""
     focused = await browser.value("document.activeElement.id")
     topics.publish(900_000, [HOSTILE], alarm="crowd")

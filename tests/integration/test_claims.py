@@ -6,7 +6,6 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from shutil import copyfile
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,18 +23,11 @@ from tests.support.ledgers import must_verify
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accountant.ledger.ledger import Ledger
-    from tests.support.kafka import Broker
-
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
+def scenario(broker, tmp_path):
     """Topics, and no worker yet."""
     made = Scenario(broker, tmp_path / "one")
     made.create_topics()
@@ -43,18 +35,18 @@ def scenario(broker: Broker, tmp_path: Path) -> Iterator[Scenario]:
     made.stop()
 
 
-def _beside(scenario: Scenario, name: str) -> Scenario:
+def _beside(scenario, name):
     """The same topics with another ledger, as another configuration file has it."""
     return replace(scenario, directory=scenario.directory.parent / name, ledger="", workers=[])
 
 
-def _witness(scenario: Scenario, ledger: Ledger, writer: str) -> Witness:
+def _witness(scenario, ledger, writer):
     """Return what guards a ledger of the scenario's, on behalf of a worker."""
     alarms = scenario.alarms()
     return Witness(alarms, ledger, check_feeds(alarms), writer, HeldClock(alarms))
 
 
-async def _released(scenario: Scenario, ledger: Ledger, writer: str) -> None:
+async def _released(scenario, ledger, writer):
     """Let a worker start, append something to its ledger, and release it."""
     async with _witness(scenario, ledger, writer).opened() as witness:
         await witness.claim()
@@ -62,7 +54,7 @@ async def _released(scenario: Scenario, ledger: Ledger, writer: str) -> None:
         await witness.release()
 
 
-def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
+def test_a_feed_has_one_ledger(scenario):
     """A second one is refused, until it takes the feed over with all that was spent."""
     first = scenario.start_worker()
     wait_until("windows are published", lambda: len(scenario.decided()) >= 2)
@@ -96,13 +88,13 @@ def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("who", ["copy", "original"])
-def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str) -> None:
+def test_of_two_copies_one_releases(scenario, tmp_path, who):
     """Whichever is the first to release after they parted; the other one never does again."""
     alarms, database = scenario.alarms(), tmp_path / "one" / "ledger.db"
     with open_ledger(alarms):
         pass
 
-    async def both() -> None:
+    async def both():
         async with AsyncExitStack() as stack:
             original = stack.enter_context(open_ledger(alarms))
             one, helper = [
@@ -130,7 +122,7 @@ def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str
     asyncio.run(both())
 
 
-def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario: Scenario) -> None:
+def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario):
     """A worker that starts on it is refused before the ledger saw its time."""
     alarms = scenario.alarms()
     ahead = HeldClock(alarms, wall_ms=lambda: wall_clock_ms() + 3_600_000)
@@ -145,7 +137,7 @@ def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario: Scenario) -> None:
         ledger.pins.register_files({})  # a clock that is right is right for the ledger
 
 
-def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
+def test_a_ledger_of_another_log_claims_nothing(scenario):
     """It is refused as it always was, and the right one is not refused after it."""
     alarms = scenario.alarms()
     (log,) = check_feeds(alarms).values()
@@ -159,7 +151,7 @@ def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
         assert claim_feeds(_witness(scenario, ledger, "w2")) == ["badges"]
 
 
-def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -> None:
+def test_an_older_copy_knows_what_it_lacks(scenario, tmp_path):
     """Before anything of it is compared with the decisions topic, which may have forgotten."""
     alarms, database = scenario.alarms(), tmp_path / "one" / "ledger.db"
     with open_ledger(alarms) as ledger:
@@ -175,10 +167,10 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
         asyncio.run(_released(scenario, ledger, "w3"))
 
 
-def test_a_worker_that_goes_on_asks_for_every_head_again(scenario: Scenario) -> None:
+def test_a_worker_that_goes_on_asks_for_every_head_again(scenario):
     """After an outage its ledger may be an older one, whatever it had found in it before."""
 
-    async def live(ledger: Ledger) -> None:
+    async def live(ledger):
         older = int(ledger.heads.now().partition(":")[0])
         await _released(scenario, ledger, "w1")
         mine = _witness(scenario, ledger, "w2")

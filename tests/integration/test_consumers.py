@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from kafka import KafkaProducer
@@ -14,11 +13,6 @@ from stream.decisions.records import encode
 from tests.support.published import alarm_of, decision_of
 from tests.support.tree import text_of
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +23,7 @@ ALARM = "crowd hall 1970-01-01T01:00:00.000Z"
 DENIAL = "crowd denied: budget 1970-01-01T02:00:00.000Z"
 
 
-def test_every_consumer_prints_what_was_published(broker: Broker, tmp_path: Path) -> None:
+def test_every_consumer_prints_what_was_published(broker, tmp_path):
     """One alarm, twice on the topic, and one denial; that of panes is left out."""
     for topic in ("consumers.alarms", "consumers.decisions"):
         broker.create_topic(topic, 1)
@@ -54,7 +48,7 @@ def test_every_consumer_prints_what_was_published(broker: Broker, tmp_path: Path
             with (tmp_path / str(number)).open("wb") as out:
                 running.append(subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL))
 
-        def printed(number: int) -> list[str]:
+        def printed(number):
             return (tmp_path / str(number)).read_text().splitlines()
 
         wait_until("kafka-python prints", lambda: sorted(printed(0)) == [DENIAL, ALARM])

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.support.hostile import WINDOW_MS, event_of, home, next_window_ms, sleep_until, time_ms
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
 
@@ -21,7 +14,7 @@ _MARKER = "spoilt-on-the-disk"
 _GOOD = 40
 
 
-def test_a_corrupt_batch_stops_its_partition_alone(broker: Broker, tmp_path: Path) -> None:
+def test_a_corrupt_batch_stops_its_partition_alone(broker, tmp_path):
     """What lies before it is counted, the other partition is read on, windows are denied by name.
 
     In the log of partition 0 a byte is overwritten while no worker runs. Its good batches complete
@@ -59,17 +52,17 @@ def test_a_corrupt_batch_stops_its_partition_alone(broker: Broker, tmp_path: Pat
     assert not any(_MARKER in line or "spoilt-" in line for line in lines)
 
 
-def _person(partition: int, name: str) -> str:
+def _person(partition, name):
     """Return a person of that partition whose name begins so."""
     people = (f"{name}-{number}" for number in range(100))
     return next(person for person in people if home(person, 2) == partition)
 
 
-def _send(scenario: Scenario, *people: str, event: str = "") -> None:
+def _send(scenario, *people, event=""):
     scenario.produce(event_of(one, "lab", event) for one in people)
 
 
-def _overwrite(scenario: Scenario, *, partition: int) -> None:
+def _overwrite(scenario, *, partition):
     """Change one byte of the marked record in the broker's own file."""
     folder = scenario.broker.directory / "data" / f"{scenario.topic}-{partition}"
     (log,) = folder.glob("*.log")
@@ -79,7 +72,7 @@ def _overwrite(scenario: Scenario, *, partition: int) -> None:
         file.write(b"S")
 
 
-def _counted(scenario: Scenario) -> dict[tuple[int, int], int]:
+def _counted(scenario):
     """Return how many people were counted, by window start (ms) and partition."""
     return {
         (line["start_ms"], line["partition"]): sum(line["value"])

@@ -27,11 +27,8 @@ from tests.support.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from accountant.records import StoredDecision
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.integration
 
@@ -48,7 +45,7 @@ BUSY = """\
 """
 
 
-def budget(epsilon: str, more: str = "", caps: str = "") -> str:
+def budget(epsilon, more="", caps=""):
     """Return a budget of a minute for everybody, in one room of a window."""
     return f"""\
   privacy_unit: user
@@ -58,7 +55,7 @@ def budget(epsilon: str, more: str = "", caps: str = "") -> str:
 """
 
 
-def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+def check_runs(matrix, decisions):
     """Runs went on where they stood: their threshold is paid for once, each of their alarms once.
 
     What a minute was charged is the sum of what its records say, whichever alarm they are of.
@@ -67,7 +64,7 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert all(len(noises) == 1 for noises in matrix.drawn.values())
     assert len(matrix.drawn) >= 2
     check_paid_by_run(create(query.mechanism, query.condition, query.aim), decisions)
-    spent: Counter[int] = Counter()
+    spent = Counter()
     for name in matrix.scenario.alarms().by_name:
         for one in decisions_of(matrix.ledger, name):
             spent[one.key.start_ms // MINUTE_MS] += one.epsilon_units
@@ -76,7 +73,7 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert paid_units <= max(spent.values()) <= scope.spent_units <= scope.epsilon_max_units
 
 
-def check_two_kinds(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+def check_two_kinds(matrix, decisions):
     """Comparisons beside the runs are decided or refused once, and the Gaussian promise is kept."""
     check_runs(matrix, decisions)
     assert check_promises(matrix, "busy")["decided"] > 0
@@ -88,11 +85,11 @@ def check_two_kinds(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert promise.keeps(scope.spent_units)
 
 
-def check_holds(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+def check_holds(matrix, decisions):
     """No room is asked in its hold, whoever goes on; alarms are paid once, records are whole."""
     check_runs(matrix, decisions)
     (query,) = matrix.scenario.alarms().by_name.values()
-    held: dict[str, int] = {}
+    held = {}
     again = 0
     for key, group in (each for one in decisions for each in released_alarms(one)):
         (room,) = group.values()
@@ -102,7 +99,7 @@ def check_holds(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert again
 
 
-def check_groups(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+def check_groups(matrix, decisions):
     """One draw a window for all rooms, charged once as one cell, whoever dies about it."""
     (query,) = matrix.scenario.alarms().by_name.values()
     assert (len(query.domain), len(query.counted)) == (1, 4)
@@ -110,7 +107,7 @@ def check_groups(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert paid == {to_loss_units(price(query.mechanism, query.condition, query.aim).epsilon)}
 
 
-def check_levels(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+def check_levels(matrix, decisions):
     """Whatever is sent again says the severity that was stored."""
     scenario = matrix.scenario
     (query,) = scenario.alarms().by_name.values()
@@ -121,7 +118,7 @@ def check_levels(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert sent
 
 
-def check_panes(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+def check_panes(matrix, decisions):
     """What was stored of a pane is never anything else, and every window is decided from it.
 
     Its noisy counts leave as they were stored, once for each room, whatever is sent again.
@@ -238,9 +235,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_every_promise_holds_whatever_is_killed(
-    name: str, broker: Broker, postgres: Postgres, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_every_promise_holds_whatever_is_killed(name, broker, postgres, tmp_path, request):
     """Two workers die at each step in turn, and then at random times; every promise still holds.
 
     In full: at every step three times and at twenty random ones, with a section of the report.

@@ -30,13 +30,7 @@ from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from stream.decisions.records import AlarmRecord, Record
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.integration
 
@@ -63,19 +57,17 @@ class Seen:
     burst_ms: int
 
     @property
-    def scenario(self) -> Scenario:
+    def scenario(self):
         """Topics, ledger and journal."""
         return self.matrix.scenario
 
-    def fired(self, decision: StoredDecision) -> list[AlarmRecord]:
+    def fired(self, decision):
         """Return the alarms of a step."""
         return list(alarm_records(self.scenario.alarms().by_name[self.scenario.query], decision))
 
 
 @pytest.fixture(scope="module")
-def seen(
-    broker: Broker, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Seen]:
+def seen(broker, postgres, tmp_path_factory):
     """Run it all once."""
     made = Scenario(
         broker,
@@ -101,7 +93,7 @@ def seen(
         yield Seen(matrix, decisions, truth, burst_ms)
 
 
-def noise_of_windows(ledger: Ledger) -> dict[tuple[str, int], bytes]:
+def noise_of_windows(ledger):
     """Return what the looks at every alarm's newest window share, by alarm and the window's number.
 
     It is private: tests look whether it is ever anything else.
@@ -115,7 +107,7 @@ def noise_of_windows(ledger: Ledger) -> dict[tuple[str, int], bytes]:
     }
 
 
-def _burst(scenario: Scenario) -> int:
+def _burst(scenario):
     """Send many people into one room and one partition, twice each; return the step's start."""
     people = [one for one in (f"b{at}" for at in range(4 * BURST)) if not home(one, 2)][:BURST]
     now_ms = time_ms()
@@ -123,7 +115,7 @@ def _burst(scenario: Scenario) -> int:
     return now_ms - now_ms % STEP_MS
 
 
-def test_every_step_is_decided_once_whatever_is_killed(seen: Seen) -> None:
+def test_every_step_is_decided_once_whatever_is_killed(seen):
     """None is left out, none is refused, and no decision or alarm leaves that is not stored."""
     starts_ms = [decision.key.start_ms for decision in seen.decisions]
     assert starts_ms[0] % SIZE_MS == 0
@@ -132,24 +124,24 @@ def test_every_step_is_decided_once_whatever_is_killed(seen: Seen) -> None:
     seen.scenario.topics_must_agree()
 
 
-def test_every_look_sees_what_a_recount_of_the_log_says(seen: Seen) -> None:
+def test_every_look_sees_what_a_recount_of_the_log_says(seen):
     """Late events are in the looks whose cut they made, copies are in none, overdue looks too."""
-    asked: dict[int, set[tuple[int, ...]]] = defaultdict(set)
+    asked = defaultdict(set)
     for line in seen.scenario.done("look"):
         asked[line["number"] * STEP_MS].add(tuple(line["counts"]))
     assert {at: asked[at] for at in seen.truth} == {at: {each} for at, each in seen.truth.items()}
     assert BURST <= seen.truth[seen.burst_ms][ROOMS.index(FULL)] < 2 * BURST
 
 
-def test_a_room_fires_once_in_a_window_and_only_at_a_step_that_was_drawn(seen: Seen) -> None:
+def test_a_room_fires_once_in_a_window_and_only_at_a_step_that_was_drawn(seen):
     """What is stored of a step is one of its draws, and no room that fired is asked again.
 
     The burst's room does fire: one partition alone knew of it, and everybody came twice.
     """
-    drawn: dict[int, list[list[str]]] = defaultdict(list)
+    drawn = defaultdict(list)
     for line in seen.scenario.done("look"):
         drawn[line["number"] * STEP_MS].append([ROOMS[cell] for cell in line["fired"]])
-    fired: dict[int, list[str]] = defaultdict(list)
+    fired = defaultdict(list)
     for decision in seen.decisions:
         rooms = [alarm.group["room"] for alarm in seen.fired(decision)]
         assert rooms in drawn[decision.key.start_ms]
@@ -158,7 +150,7 @@ def test_a_room_fires_once_in_a_window_and_only_at_a_step_that_was_drawn(seen: S
     assert FULL in fired[seen.burst_ms // SIZE_MS]
 
 
-def test_a_window_s_noise_is_drawn_once(seen: Seen) -> None:
+def test_a_window_s_noise_is_drawn_once(seen):
     """Whoever goes on with a window goes on under its threshold, and no step is drawn twice.
 
     A draw whose transaction did not happen left nothing behind, and may be drawn again.
@@ -171,7 +163,7 @@ def test_a_window_s_noise_is_drawn_once(seen: Seen) -> None:
     assert all(d["at_ns"] // 1_000_000 <= stored_ms[d["start_ms"]] + 1 for d in kept)
 
 
-def test_every_step_is_charged_what_the_plan_says(seen: Seen) -> None:
+def test_every_step_is_charged_what_the_plan_says(seen):
     """A whole window's price, with the step that an event lies in, and nothing with another."""
     planned = seen.scenario.window_units()
     assert {decision.epsilon_units for decision in seen.decisions} == {planned}
@@ -186,12 +178,12 @@ def test_every_step_is_charged_what_the_plan_says(seen: Seen) -> None:
     assert scope.spent_units == planned
 
 
-def test_nothing_finer_than_the_step_is_published(seen: Seen) -> None:
+def test_nothing_finer_than_the_step_is_published(seen):
     """Records are made of the step's number and the configuration, and leave at its time."""
     scenario, alarms = seen.scenario, seen.scenario.alarms()
     query = alarms.by_name[scenario.query]
     stored = {decision.sequence: decision for decision in seen.decisions}
-    records: dict[str, Callable[[StoredDecision], Sequence[Record]]] = {
+    records = {
         "decisions": lambda decision: [decision_record(query, alarms, decision)],
         "alarms": seen.fired,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import runpy
 from itertools import count, islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,12 +20,6 @@ from stream.replay.exports import ExportInfo, log_writer
 from stream.replay.replay import Replay, windows_of
 from tests.support.examples import BADGES, EXAMPLES, copied
 from tests.support.recording import counts_stored, replayed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accountant.costs.charges import WindowKey
-    from stream.model.alarms import Alarms
 
 HOUR_MS = 3_600_000
 
@@ -66,14 +59,14 @@ class KilledError(Exception):
     """Stands for the end of a process."""
 
 
-def configured(folder: Path, text: str = CONFIG) -> Alarms:
+def configured(folder, text=CONFIG):
     """Write and load a configuration; its ledger lies in the same folder."""
     path = folder / "alarms.yaml"
     path.write_text(text)
     return load(path, environ={})
 
 
-def people(folder: Path, *, hours: range = range(6)) -> dict[str, list[Path]]:
+def people(folder, *, hours=range(6)):
     """Write badge readings as JSON lines and door events as CSV, both out of order."""
     random = np.random.default_rng(1)
     times = random.permutation([hour * HOUR_MS + at for hour in hours for at in range(100)])
@@ -87,7 +80,7 @@ def people(folder: Path, *, hours: range = range(6)) -> dict[str, list[Path]]:
     return {"badges": [badges], "doors": [doors]}
 
 
-def test_office_fires_for_the_crowded_rooms(tmp_path: Path) -> None:
+def test_office_fires_for_the_crowded_rooms(tmp_path):
     """The three crowds of the week fire, every hour is decided, a second run draws nothing."""
     alarms = load(copied("office", tmp_path), environ={})
     files = {"badges": [tmp_path / "office" / BADGES.name]}
@@ -121,26 +114,26 @@ def test_office_fires_for_the_crowded_rooms(tmp_path: Path) -> None:
     assert (again.windows, again.before, dict(again.ended)) == (75, 75, {})
 
 
-def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
+def test_office_readings_are_what_the_simulator_writes(tmp_path):
     """The committed readings can be made again, byte for byte."""
     made = tmp_path / "badges.jsonl"
     runpy.run_path(str(EXAMPLES / "office" / "simulate.py"))["main"](str(made))
     assert made.read_bytes() == BADGES.read_bytes()
 
 
-def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_killed_replay_goes_on_where_it_stopped(tmp_path):
     """Killed at every step in turn, a replay still decides every window once and loses no alarm."""
     alarms, files = configured(tmp_path), people(tmp_path)
-    seen: dict[WindowKey, set[tuple[int, bytes]]] = {}
+    seen = {}
 
-    def take(replay: Replay) -> None:
+    def take(replay):
         for decision in replay.run():
             seen.setdefault(decision.key, set()).add((decision.sequence, decision.alarms))
 
     for at, victim in enumerate(step for step in Step if step is not Step.AFTER_POLL):
         passed = count()
 
-        def die(step: Step, _key: WindowKey | None) -> None:
+        def die(step, _key):
             if step is victim and next(passed) == at % 3:  # noqa: B023  # of this round
                 raise KilledError
 
@@ -153,7 +146,7 @@ def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert all(len(copies) == 1 for copies in seen.values())
 
 
-def test_a_caller_that_stops_has_published_what_it_took(tmp_path: Path) -> None:
+def test_a_caller_that_stops_has_published_what_it_took(tmp_path):
     """In the order of requests; what came before the decision in hand does not come again."""
     alarms, files = configured(tmp_path), people(tmp_path)
     with open_ledger(alarms) as ledger:
@@ -169,7 +162,7 @@ def test_a_caller_that_stops_has_published_what_it_took(tmp_path: Path) -> None:
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_windows_without_events_are_decided(tmp_path: Path) -> None:
+def test_windows_without_events_are_decided(tmp_path):
     """All windows of the history and no others, which events before and after it cannot change."""
     alarms = configured(tmp_path)
     files = people(tmp_path, hours=range(6, 9))
@@ -182,7 +175,7 @@ def test_windows_without_events_are_decided(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("problem", ["beside", "topic", "history", "nothing", "suffix"])
-def test_unsuitable_replays_are_refused(tmp_path: Path, problem: str) -> None:
+def test_unsuitable_replays_are_refused(tmp_path, problem):
     """What cannot be replayed is refused with a hint, before anything is counted."""
     text, files = CONFIG, people(tmp_path)
     export = tmp_path / "log.parquet"
@@ -207,7 +200,7 @@ def test_unsuitable_replays_are_refused(tmp_path: Path, problem: str) -> None:
     assert stored == []
 
 
-def test_two_replays_do_not_share_a_ledger_at_once(tmp_path: Path) -> None:
+def test_two_replays_do_not_share_a_ledger_at_once(tmp_path):
     """While another process decides an alarm, a replay stops and says so."""
     alarms, files = configured(tmp_path), people(tmp_path)
     with (

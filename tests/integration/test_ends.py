@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,21 +15,15 @@ from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Command]]:
+def start(tmp_path):
     """How a test starts commands that end with it; their logs are JSON."""
-    commands: list[Command] = []
+    commands = []
 
-    def begin(*arguments: str | Path, **how: Any) -> Command:
+    def begin(*arguments, **how):
         errors = tmp_path / f"err-{len(commands)}"
         commands.append(Command.start(errors, *arguments, **how))
         return commands[-1]
@@ -41,7 +34,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Command]]:
 
 
 @pytest.fixture
-def scenario(broker: Broker, tmp_path: Path) -> Scenario:
+def scenario(broker, tmp_path):
     """A configuration whose topics are there."""
     made = Scenario(broker, tmp_path)
     made.create_topics()
@@ -51,16 +44,14 @@ def scenario(broker: Broker, tmp_path: Path) -> Scenario:
 JSON = ("--log-format", "json")
 
 
-def ready(command: Command) -> None:
+def ready(command):
     """Wait until a worker is ready."""
     wait_until("the worker is ready", lambda: command.says(Line.READY) or not command.alive)
     assert command.alive, command.text()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def hopeless(
-    broker: Broker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[str, Command]]:
+def hopeless(broker, tmp_path_factory):
     """Workers whose broker or database never answers, by what they say of it.
 
     They give up while other tests run.
@@ -84,7 +75,7 @@ def hopeless(
         worker.stop()
 
 
-def test_a_worker_ends_as_it_is_told(scenario: Scenario, start: Callable[..., Command]) -> None:
+def test_a_worker_ends_as_it_is_told(scenario, start):
     """SIGTERM in every second of its start: 143 before it is ready, 0 from then on.
 
     Also as the first process of a container, from which the kernel keeps every signal without a
@@ -103,9 +94,7 @@ def test_a_worker_ends_as_it_is_told(scenario: Scenario, start: Callable[..., Co
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_whatever_tells_it_to_end_is_its_end(
-    scenario: Scenario, start: Callable[..., Command], number: signal.Signals
-) -> None:
+def test_whatever_tells_it_to_end_is_its_end(scenario, start, number):
     """A ready worker ends with 0 and a line that says so; ``watch``, with 0 and no word."""
     worker, watch = start("run", scenario.config, *JSON), start("watch", scenario.config)
     ready(worker)
@@ -121,7 +110,7 @@ def test_whatever_tells_it_to_end_is_its_end(
     assert all(line.startswith(known) for line in watch.text().splitlines()), watch.text()
 
 
-def test_a_worker_gives_up_on_what_never_answers(hopeless: Mapping[str, Command]) -> None:
+def test_a_worker_gives_up_on_what_never_answers(hopeless):
     """Within a minute, with exit code 4, a few lines of its clients and one that says why."""
     for told, worker in hopeless.items():
         assert worker.ended() == 4, worker.text()

@@ -9,7 +9,6 @@ it on both databases, and ``test_crash_matrix`` on Kafka.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -42,14 +41,6 @@ from tests.support.published import alarm_of, schema
 from tests.support.recording import replayed
 from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from stream.model.alarms import Alarms
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
 
 _CONFIG = """\
 ledger: {ledger}
@@ -84,7 +75,7 @@ alarms:
 ALARM = jsonschema.Draft202012Validator(schema("alarm"))
 
 
-def written(folder: Path, ledger: str) -> Path:
+def written(folder, ledger):
     """Write a configuration with an alarm of every form."""
     head = _CONFIG.format(ledger=ledger, rooms=", ".join(ROOMS), badges=BADGES)
     path = folder / "alarms.yaml"
@@ -93,7 +84,7 @@ def written(folder: Path, ledger: str) -> Path:
     return path
 
 
-def an_hour(folder: Path) -> dict[str, list[Path]]:
+def an_hour(folder):
     """Write who is there in the first hour, and who was expected, who is written twice."""
     found = {}
     for feed, numbers, value, copies in (
@@ -111,7 +102,7 @@ def an_hour(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def printed(folder: Path, ledger: str) -> tuple[Alarms, list[dict[str, Any]]]:
+def printed(folder, ledger):
     """Replay the hour by the command; return the configuration, and all that it prints."""
     path = written(folder, ledger)
     given = [f"{feed}={file}" for feed, (file,) in an_hour(folder).items()]
@@ -119,9 +110,9 @@ def printed(folder: Path, ledger: str) -> tuple[Alarms, list[dict[str, Any]]]:
     return load(path, environ={}), json_lines(lines)
 
 
-def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[str]]:
+def wrong(records, start_ms):
     """Return what was published and not expected, or the other way round, by form; no errors."""
-    published: dict[str, list[Mapping[str, Any]]] = {name: [] for name in FORMS}
+    published = {name: [] for name in FORMS}
     for record in records:
         ALARM.validate(record)
         published.setdefault(record["alarm"], []).append(record)
@@ -132,7 +123,7 @@ def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[
     return {name: rooms for name, rooms in found.items() if rooms}
 
 
-def settled(alarms: Alarms) -> dict[str, int]:
+def settled(alarms):
     """Return how many windows of every form a ledger has decided, after checking that it holds.
 
     Who is there may be in all of them: what they lost is the price of each, as often. Forms that
@@ -150,7 +141,7 @@ def settled(alarms: Alarms) -> dict[str, int]:
         return {name: decided[name] for name in FORMS}
 
 
-def price(alarms: Alarms, name: str) -> int:
+def price(alarms, name):
     """Return what a window of an alarm costs whoever is in one of its rooms, in loss units."""
     return to_loss_units(price_of(alarms.by_name[name]).epsilon)
 
@@ -168,7 +159,7 @@ _RUNS_AND_PANES = {"svt", "panes"}
 """What spans windows, with tests of its own."""
 
 
-def test_every_form_is_in_the_table(tmp_path: Path) -> None:
+def test_every_form_is_in_the_table(tmp_path):
     """A key, a mechanism or a statistic that is new fails here until it has a row."""
     path = written(tmp_path, "sqlite:///ledger.db")
     queries = load(path, environ={}).by_name
@@ -186,10 +177,10 @@ def test_every_form_is_in_the_table(tmp_path: Path) -> None:
     assert tocsin("check", path).stderr.count("holds up to the threshold") == len(turned)
 
 
-def test_what_fires_elsewhere_is_told() -> None:
+def test_what_fires_elsewhere_is_told():
     """Broken twins of two forms: decided the wrong way round, not sent, or firing in any room."""
 
-    def found(fired: set[tuple[str, str]]) -> set[str]:
+    def found(fired):
         alarms = [alarm_of(0, {"room": room}, alarm=name) for name, room in fired]
         return set(wrong([json.loads(encode(alarm)) for alarm in alarms], 0))
 
@@ -205,9 +196,7 @@ def test_what_fires_elsewhere_is_told() -> None:
 @pytest.mark.parametrize(
     "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)]
 )
-def test_every_form_fires_where_it_should_in_a_replay(
-    tmp_path: Path, database: str, request: pytest.FixtureRequest
-) -> None:
+def test_every_form_fires_where_it_should_in_a_replay(tmp_path, database, request):
     """Files in, a ledger that holds, and records as on the topic: the same on both databases."""
     ledger = f"sqlite:///{tmp_path}/ledger.db"
     if database == "postgresql":
@@ -221,7 +210,7 @@ def test_every_form_fires_where_it_should_in_a_replay(
     assert settled(alarms) == dict.fromkeys(FORMS, 2)
 
 
-def test_an_event_of_the_protected_feed_changes_no_reference(tmp_path: Path) -> None:
+def test_an_event_of_the_protected_feed_changes_no_reference(tmp_path):
     """One more, of somebody else, changes counts of its own feed in its window, and no others."""
     found = []
     for name, more in (("one", ""), ("other", '{"person": "x", "room": "lab", "n": 9, "ts": 7}\n')):
@@ -240,7 +229,7 @@ def test_an_event_of_the_protected_feed_changes_no_reference(tmp_path: Path) -> 
     assert {partition for *_, partition, _ in before} == {0, REFERENCE_PARTITIONS}
 
 
-def test_a_replay_asks_for_both_files(tmp_path: Path) -> None:
+def test_a_replay_asks_for_both_files(tmp_path):
     """That of the reference, too, each by the name of its feed."""
     command = ("run", written(tmp_path, "sqlite:///ledger.db"), "--replay")
     (own,) = an_hour(tmp_path)["badges"]
@@ -251,7 +240,7 @@ def test_a_replay_asks_for_both_files(tmp_path: Path) -> None:
 class FormsScenario(ForecastScenario):
     """A scenario with an alarm of every form beside its own, on the same two feeds."""
 
-    def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
+    def config_text(self, *, public=0, custodian=0):
         """Return the configuration, its tables beside it."""
         text = super().config_text(public=public, custodian=custodian)
         window = f"TUMBLE(ts, INTERVAL '{WINDOW_MS // 1000}' SECOND)"
@@ -259,9 +248,7 @@ class FormsScenario(ForecastScenario):
 
 
 @pytest.mark.integration
-def test_every_form_fires_where_it_should_on_a_live_log(
-    broker: Broker, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_every_form_fires_where_it_should_on_a_live_log(broker, postgres, tmp_path):
     """Two partitions each, two workers: what the topic says of a window, and the ledger holds."""
     scenario = FormsScenario(
         broker,

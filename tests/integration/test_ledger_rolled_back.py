@@ -10,7 +10,6 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,17 +26,10 @@ from tests.support.procs import ran
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from click.testing import Result
-
-    from tests.support.postgres import Postgres
-
 WINDOWS = 48
 
 
-def _configured(folder: Path) -> Path:
+def _configured(folder):
     """Return a configuration of many windows on one budget."""
     folder.mkdir(exist_ok=True)
     path = Path(configuration(folder, unit="user", epsilon_max="400"))
@@ -45,11 +37,11 @@ def _configured(folder: Path) -> Path:
     return path
 
 
-def _ledger(folder: Path, suffix: str = "") -> Path:
+def _ledger(folder, suffix=""):
     return folder / ".tocsin" / f"alarms.db{suffix}"
 
 
-def _replay(path: Path, *, last: int = WINDOWS) -> None:
+def _replay(path, *, last=WINDOWS):
     """Decide windows in this process until so many have left.
 
     At every decision that is handed out, the file on the disk has the ledger's heads.
@@ -64,16 +56,16 @@ def _replay(path: Path, *, last: int = WINDOWS) -> None:
         running.close()
 
 
-def _run(path: Path, code: int = 0) -> Result:
+def _run(path, code=0):
     return tocsin("run", path, "--replay", events(path.parent), "--json", code=code)
 
 
-def _spent(path: Path) -> float:
+def _spent(path):
     budgets = json_lines(tocsin("ledger", path, "status", "--json"))
     return sum(float(line["spent"]) for line in budgets if line["record"] == "budget")
 
 
-def _decisions(text: str) -> dict[str, dict[str, Any]]:
+def _decisions(text):
     """Return the decisions among printed records, by the start of their window."""
     records = [json.loads(line) for line in text.splitlines()]
     return {one["window_start"]: one for one in records if "outcome" in one}
@@ -83,7 +75,7 @@ _LOST = ("fingerprint", "alarms_digest")
 """Fields of a decision that are empty once it was taken over from what was published."""
 
 
-def _assert_put_right(path: Path, saved: Path, *command: str) -> None:
+def _assert_put_right(path, saved, *command):
     """Charge what was published, and see that no window of it is drawn again."""
     known = _decisions(saved.read_text())
     charged = tocsin("ledger", path, *command, "--published", saved, code=0)
@@ -97,7 +89,7 @@ def _assert_put_right(path: Path, saved: Path, *command: str) -> None:
     assert tocsin("ledger", path, "verify").stdout.startswith("ok\n")
 
 
-def _killed(path: Path) -> str:
+def _killed(path):
     """Replay in a process that is killed in the middle; return what it had printed."""
     command = ("run", path, "--replay", events(path.parent), "--json")
     running = Command.start(path.parent / "errors", *command)
@@ -108,26 +100,24 @@ def _killed(path: Path) -> str:
     return b"".join([*lines, running.process.communicate()[0]]).decode()
 
 
-def _without_its_wal(folder: Path) -> None:
+def _without_its_wal(folder):
     assert _ledger(folder, "-wal").stat().st_size > 0
     for suffix in ("-wal", "-shm"):
         _ledger(folder, suffix).unlink()
 
 
-def _an_older_copy(folder: Path) -> None:
+def _an_older_copy(folder):
     _without_its_wal(folder)
     copyfile(folder / "older.db", _ledger(folder))
 
 
-def _gone(folder: Path) -> None:
+def _gone(folder):
     _without_its_wal(folder)
     _ledger(folder).unlink()
 
 
 @pytest.mark.parametrize("lose", [_without_its_wal, _an_older_copy, _gone])
-def test_a_ledger_that_forgot_is_refused_until_it_is_charged(
-    tmp_path: Path, lose: Callable[[Path], None]
-) -> None:
+def test_a_ledger_that_forgot_is_refused_until_it_is_charged(tmp_path, lose):
     """Killed by signal 9, and what it wrote is lost: nothing is registered, the way out is said.
 
     Other commands open it. Once it is put right, a copy of it that lacks nothing goes on.
@@ -165,14 +155,14 @@ def test_a_ledger_that_forgot_is_refused_until_it_is_charged(
     assert _run(path).stdout == shown != ""
 
 
-def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
+def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path):
     """The copy verifies with its own checkpoint, not with a later one; the gap is charged."""
     path = _configured(tmp_path / "live")
     begun, copied = threading.Event(), threading.Event()
     alarms = load(path, environ={})
     saved = tmp_path / "saved.jsonl"
 
-    def write() -> None:
+    def write():
         files = {"badges": [Path(events(tmp_path))]}
         with open_ledger(alarms) as ledger, saved.open("wb") as printed:
             for number, decision in enumerate(Replay(alarms, ledger, files).run()):
@@ -215,7 +205,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["taken", "nowhere/copy.db", "file/copy.db"])
-def test_a_place_that_cannot_hold_a_copy_is_refused(tmp_path: Path, place: str) -> None:
+def test_a_place_that_cannot_hold_a_copy_is_refused(tmp_path, place):
     """What is there is never overwritten, and a missing directory is said."""
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "file").touch()
@@ -229,7 +219,7 @@ def test_a_place_that_cannot_hold_a_copy_is_refused(tmp_path: Path, place: str) 
     assert {one for one in tmp_path.iterdir() if "ledger.db" not in one.name} == before
 
 
-def test_what_a_cut_off_copy_left_is_written_over(tmp_path: Path) -> None:
+def test_what_a_cut_off_copy_left_is_written_over(tmp_path):
     """A copy that was killed leaves a part under another name; the next one begins anew."""
     (tmp_path / ".copy.db.part").write_bytes(b"x" * 4096)
     with closing(Store.open(f"sqlite:///{tmp_path}/ledger.db", connect_timeout_s=1)) as store:
@@ -239,7 +229,7 @@ def test_what_a_cut_off_copy_left_is_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Path) -> None:
+def test_postgresql_is_copied_by_its_own_tools(postgres, tmp_path):
     """Which the error names; ``test_restore_drill`` runs them beside a worker."""
     store = Store.open(postgres.new_database(), connect_timeout_s=1)
     with closing(store), pytest.raises(LedgerError, match="PostgreSQL") as caught:
@@ -247,7 +237,7 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
     assert "pg_dump --format=custom" in caught.value.hint
 
 
-def test_a_ledger_of_an_older_version_has_its_heads_noted(tmp_path: Path) -> None:
+def test_a_ledger_of_an_older_version_has_its_heads_noted(tmp_path):
     """It starts without the file, and writes it: from then on it cannot go back."""
     path = _configured(tmp_path)
     _replay(path, last=5)
@@ -260,7 +250,7 @@ def test_a_ledger_of_an_older_version_has_its_heads_noted(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", '{"outcome": "decided"}\n'])
-def test_what_shows_no_decision_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_shows_no_decision_is_refused(tmp_path, text):
     """Or a wrong file would put a ledger right that lacks everything."""
     path = _configured(tmp_path)
     _replay(path, last=3)
@@ -278,7 +268,7 @@ exec "$@"
 """
 
 
-def test_a_ledger_that_is_mounted_as_one_file_is_refused(tmp_path: Path) -> None:
+def test_a_ledger_that_is_mounted_as_one_file_is_refused(tmp_path):
     """Its ``-wal`` and its heads would lie in the container and be lost with it."""
     if ran("unshare", "--mount", "true", code=None).returncode:
         pytest.skip("needs the right to mount")

@@ -11,7 +11,6 @@ import signal
 from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
@@ -26,9 +25,6 @@ from tests.support.procs import ran
 from tests.support.scraped import scraped
 from tests.support.targets import Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 pytestmark = pytest.mark.integration
 
@@ -59,15 +55,15 @@ class Source:
         buffer: where the command keeps what waits; in the folder where ``None``.
     """
 
-    def __init__(self, broker: Broker, folder: Path, buffer: Path | None = None) -> None:
+    def __init__(self, broker, folder, buffer=None):
         self.mosquitto = Mosquitto(folder / "mosquitto", keeps=True)
         self.buffer = buffer or folder / "buffer"
-        self.ids: dict[int, set[str]] = defaultdict(set)
+        self.ids = defaultdict(set)
         """Ids of every number that is in the log."""
         self.copies = 0
         self._folder = folder
         self._page = free_port()
-        self._running: list[Command] = []
+        self._running = []
         topic = broker_topic(broker, name="motion", partitions=PARTITIONS)
         self._consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap)
         self._consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
@@ -83,46 +79,46 @@ class Source:
             )
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         """Start Mosquitto."""
         self.mosquitto.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End all, whatever they do."""
         for process in self._running:
             process.stop()
         self.mosquitto.kill()
         self._consumer.close()
 
-    def start(self) -> Command:
+    def start(self):
         """Start the command, once more where it has ended."""
         errors = self._folder / f"mqtt-{len(self._running)}"
         self._running.append(Command.start(errors, "mqtt", self._folder / "sensors.yaml"))
         return self._running[-1]
 
-    def end(self, number: signal.Signals) -> None:
+    def end(self, number):
         """End the last one, as a crash does or as it is told to."""
         self._running[-1].tell(number)
         assert self._running[-1].ended() == (0 if number == signal.SIGTERM else -number)
 
-    def says(self, line: Line) -> bool:
+    def says(self, line):
         """Tell whether the last one says something."""
         return self._running[-1].says(line)
 
-    def metrics(self) -> Mapping[str, float]:
+    def metrics(self):
         """Return the series of its page."""
         return scraped(self._page)
 
-    def waiting(self) -> int:
+    def waiting(self):
         """Return how many records wait in the buffer."""
         return buffered(self.buffer)
 
-    def publish(self, numbers: Iterable[int]) -> None:
+    def publish(self, numbers):
         """Publish a message for each number at QoS 1, until Mosquitto has all of them."""
         self.send(*((f"room-{number % 3}", json.dumps({"number": number})) for number in numbers))
 
-    def send(self, *messages: tuple[str, str | bytes]) -> None:
+    def send(self, *messages):
         """Publish messages of rooms at QoS 1, until Mosquitto has all of them."""
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         client.connect(HOST, self.mosquitto.port)
@@ -134,7 +130,7 @@ class Source:
         client.disconnect()
         client.loop_stop()
 
-    def logged(self) -> set[int]:
+    def logged(self):
         """Return the numbers that are in the log now, each in the partition of its room."""
         for place, records in self._consumer.poll(200).items():
             for record in records:
@@ -145,10 +141,10 @@ class Source:
                 self.ids[event["number"]].add(f"{event['event']} in {place.partition}")
         return set(self.ids)
 
-    def arrives(self, number: int) -> None:
+    def arrives(self, number):
         """Publish a number until it is in the log."""
 
-        def seen() -> bool:
+        def seen():
             self.publish([number])
             return number in self.logged()
 
@@ -156,15 +152,13 @@ class Source:
 
 
 @pytest.fixture
-def own_broker() -> Iterator[Broker]:
+def own_broker():
     """A broker that may be paused, for longer than others let it be away."""
     with Broker() as running:
         yield running
 
 
-def test_every_reading_arrives_though_the_disk_is_full_and_all_go_away(
-    own_broker: Broker, tmp_path: Path
-) -> None:
+def test_every_reading_arrives_though_the_disk_is_full_and_all_go_away(own_broker, tmp_path):
     """Kafka is away, the disk fills, it starts three times: no reading is lost or there twice.
 
     Then it is killed with signal 9, Kafka is paused and Mosquitto restarted, while sensors publish:
@@ -215,14 +209,14 @@ def test_every_reading_arrives_though_the_disk_is_full_and_all_go_away(
         assert last.beside_its_log() == []
 
 
-def most_mib(process: Command) -> float:
+def most_mib(process):
     """Return how much memory a process has had at most."""
     status = Path(f"/proc/{process.pid}/status").read_text("ascii")
     (found,) = re.findall(r"^VmHWM:\s*(\d+) kB$", status, flags=re.MULTILINE)
     return int(found) / 1024
 
 
-def test_a_message_of_100_mb_costs_nothing(broker: Broker, tmp_path: Path) -> None:
+def test_a_message_of_100_mb_costs_nothing(broker, tmp_path):
     """It is dropped, also after a restart; one that is smaller, yet too large, is named."""
     large = 'tocsin_mqtt_dropped_total{filter="zigbee2mqtt/+room/motion",kind="too_large"}'
     with Source(broker, tmp_path) as source:
@@ -244,10 +238,10 @@ def test_a_message_of_100_mb_costs_nothing(broker: Broker, tmp_path: Path) -> No
         assert not source.says(Line.TOO_LARGE)  # it was acknowledged
 
 
-def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Path) -> None:
+def test_a_session_that_was_taken_over_is_reported(broker, tmp_path):
     """While it runs and while it does not, where a client's name is known and not bound."""
 
-    def steal(port: int) -> None:
+    def steal(port):
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, CLIENT, protocol=mqtt.MQTTv5)
         client.connect(HOST, port, clean_start=True)
         client.loop_start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from paho.mqtt import client as mqtt
@@ -13,9 +12,6 @@ from tests.support.procs import ran
 from tests.support.targets import Mosquitto
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +32,7 @@ class Shipped(Mosquitto):
 
     analysts: int = 0
 
-    def command(self) -> list[str]:
+    def command(self):
         """Return the command line."""
         secrets, passwords = self.folder / "secrets", self.folder / "passwords"
         if not passwords.exists():
@@ -64,8 +60,8 @@ class Shipped(Mosquitto):
 class Party:
     """A client that has logged in, and keeps what it hears."""
 
-    def __init__(self, port: int, role: str, name: str = "", *, clean: bool = True) -> None:
-        self.heard: list[tuple[str, bytes]] = []
+    def __init__(self, port, role, name="", *, clean=True):
+        self.heard = []
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, name, clean_session=clean)
         self.client.username_pw_set(role, f"{role}-secret")
         self.client.on_message = self._hear
@@ -75,32 +71,32 @@ class Party:
         self.client.loop_start()
         wait_until(f"{role} is in", self.client.is_connected)
 
-    def _hear(self, _client: Any, _data: Any, message: mqtt.MQTTMessage) -> None:
+    def _hear(self, _client, _data, message):
         self.heard.append((message.topic, message.payload))
 
-    def _subscribed(self, *_: Any) -> None:
+    def _subscribed(self, *_):
         self.subscribed += 1
 
-    def listen(self, topic: str) -> None:
+    def listen(self, topic):
         """Subscribe; the broker has done then whatever it was sent before."""
         before = self.subscribed
         self.client.subscribe(topic, qos=1)
         wait_until("the subscription is answered", lambda: self.subscribed > before)
 
-    def publish(self, topic: str, payload: bytes) -> None:
+    def publish(self, topic, payload):
         """Publish at QoS 1, and wait until it is acknowledged, as MQTT 3.1.1 has it in any case."""
         sent = self.client.publish(topic, payload, qos=1)
         sent.wait_for_publish(PATIENCE_S)
         assert sent.is_published()
 
-    def leave(self) -> None:
+    def leave(self):
         """Part from the broker."""
         self.client.disconnect()
         self.client.loop_stop()
 
 
 @pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shipped]:
+def shipped(tmp_path_factory):
     """One broker for all of them."""
     server = Shipped(tmp_path_factory.mktemp("mqtt") / "mosquitto")
     server.start()
@@ -109,11 +105,11 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shipped]:
 
 
 @pytest.fixture
-def log_in(shipped: Shipped) -> Iterator[Callable[..., Party]]:
+def log_in(shipped):
     """How a role logs in, where it may; all leave with the test."""
-    parties: list[Party] = []
+    parties = []
 
-    def party(role: str, name: str = "", *, clean: bool = True) -> Party:
+    def party(role, name="", *, clean=True):
         port = shipped.analysts if role == "analyst" else shipped.port
         parties.append(Party(port, role, name, clean=clean))
         return parties[-1]
@@ -123,7 +119,7 @@ def log_in(shipped: Shipped) -> Iterator[Callable[..., Party]]:
         each.leave()
 
 
-def test_each_role_does_its_own_and_no_more(log_in: Callable[..., Party]) -> None:
+def test_each_role_does_its_own_and_no_more(log_in):
     """Everybody listens to all there is; everybody publishes everywhere."""
     parties = {role: log_in(role) for role in ROLES}
     for party in parties.values():
@@ -133,24 +129,24 @@ def test_each_role_does_its_own_and_no_more(log_in: Callable[..., Party]) -> Non
             party.publish(topic, f"{role} {topic}".encode())
     wanted = {(f"{role} {topic}".encode(), to) for role, topic, to in MAY}
 
-    def heard() -> set[tuple[bytes, str]]:
+    def heard():
         return {(said, who) for who, party in parties.items() for _, said in party.heard}
 
     wait_until("what may be heard is", lambda: heard() >= wanted)
     assert heard() == wanted
 
 
-def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
+def test_nobody_gets_in_without_a_login(shipped):
     """Neither where sensors are, nor where analysts are."""
     for port in (shipped.port, shipped.analysts):
         said = ran("mosquitto_pub", "-h", HOST, "-p", port, "-t", "office/x", "-m", "x", code=None)
         assert said.returncode != 0
 
 
-def test_an_analyst_does_not_take_over_the_mqtt_source(log_in: Callable[..., Party]) -> None:
+def test_an_analyst_does_not_take_over_the_mqtt_source(log_in):
     """By whatever name, while the MQTT source is there and while it is away: 70 of 70 arrive."""
     sensor = log_in("sensor")
-    heard: list[tuple[str, bytes]] = []
+    heard = []
     for there in (True, False):
         source = log_in("mqtt", "tocsin-mqtt", clean=False)
         source.listen("office/#")
@@ -168,7 +164,7 @@ def test_an_analyst_does_not_take_over_the_mqtt_source(log_in: Callable[..., Par
     assert [said for _, said in heard] == [b"%d" % number for number in range(35)] * 2
 
 
-def test_the_broker_lets_through_what_an_event_may_be(log_in: Callable[..., Party]) -> None:
+def test_the_broker_lets_through_what_an_event_may_be(log_in):
     """To the byte; what is larger goes no further."""
     source, sensor = log_in("mqtt"), log_in("sensor")
     source.listen("office/#")

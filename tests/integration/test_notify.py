@@ -6,7 +6,6 @@ import json
 import signal
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
@@ -19,11 +18,6 @@ from tests.support.boarded import Topics
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
 
@@ -44,7 +38,7 @@ alarms:
 class Duty:
     """Everything between the topics and the people on duty; a context manager."""
 
-    def __init__(self, broker: Broker, folder: Path) -> None:
+    def __init__(self, broker, folder):
         self.topics, self.inbox = Topics(broker, "notify"), Inbox()
         self.mosquitto = Mosquitto(folder / "mosquitto")
         inbox = f"{self.inbox.url}/manager"
@@ -61,7 +55,7 @@ class Duty:
             )
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         """Start the targets, then the command."""
         self.inbox.__enter__()
         self.mosquitto.start()
@@ -69,7 +63,7 @@ class Duty:
         self.command = Command.start(self._errors, "notify", self._config, "--from-beginning")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End all there is."""
         self.command.stop()
         self.mosquitto.kill()
@@ -77,16 +71,16 @@ class Duty:
         self.topics.close()
         self.inbox.__exit__()
 
-    def told(self, room: str, status: str) -> bool:
+    def told(self, room, status):
         """Tell whether the web server was told of a group."""
         return any(
             (letter["group"].get("room", ""), letter["status"]) == (room, status)
             for letter in self.inbox.at("/pager")
         )
 
-    def retained(self) -> dict[str, Any]:
+    def retained(self):
         """Return every message that is retained on MQTT; nothing while nobody answers."""
-        found: dict[str, bytes] = {}
+        found = {}
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         client.on_message = lambda _client, _data, message: found.update(
             {message.topic: message.payload}
@@ -105,7 +99,7 @@ class Duty:
             for topic, payload in found.items()
         }
 
-    def states(self) -> dict[str, str]:
+    def states(self):
         """Return the state of every group on MQTT."""
         return {
             topic.removeprefix("tocsin/alarms/crowd/"): told["state"]
@@ -114,9 +108,7 @@ class Duty:
         }
 
 
-def test_alarms_arrive_and_are_resolved_wherever_people_look(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_alarms_arrive_and_are_resolved_wherever_people_look(broker, tmp_path):
     """On a web server, in Alertmanager and on MQTT, also where these forget what they were told.
 
     ``tests/at_least_once`` kills the command and its targets in turn.
@@ -170,7 +162,7 @@ def test_alarms_arrive_and_are_resolved_wherever_people_look(
     assert not (tmp_path / "notify.dead-letters.jsonl").exists()
 
 
-def _resolved(inbox: Inbox) -> set[str]:
+def _resolved(inbox):
     """Return the rooms of which Alertmanager told its receiver that they are resolved."""
     return {
         alert["labels"].get("room", "")
@@ -180,7 +172,7 @@ def _resolved(inbox: Inbox) -> set[str]:
     }
 
 
-def _all_is_committed(broker: Broker) -> bool:
+def _all_is_committed(broker):
     """Tell whether the group of the process has come to the ends of both topics."""
     places = [TopicPartition(f"notify.{what}", 0) for what in ("alarms", "decisions")]
     group = {"bootstrap_servers": broker.bootstrap, "group_id": "analyst-notify"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,12 +19,6 @@ from tests.support.scenario import Scenario
 from tests.support.scraped import answer, scraped
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-
 pytestmark = pytest.mark.integration
 
 
@@ -36,21 +29,21 @@ PERSON = "Zoe-Quimby"
 class Pages:
     """The pages of one worker, on ports that were free."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario):
         self._scenario = scenario
         self.write_configuration()
 
-    def write_configuration(self) -> None:
+    def write_configuration(self):
         """Write the scenario's configuration with two ports that are free now."""
         self._public, self._custodian = free_port(), free_port()
         text = self._scenario.config_text(public=self._public, custodian=self._custodian)
         self._scenario.config.write_text(text)
 
-    def public(self, path: str) -> tuple[int, str]:
+    def public(self, path):
         """Return status and text of a public path; 0 while nobody listens."""
         return answer(self._public, path)
 
-    def sample(self, name: str, label: str = "") -> float | None:
+    def sample(self, name, label=""):
         """Return a sample of the custodian's page, of whatever further labels."""
         found = scraped(self._custodian).items()
         named = (
@@ -59,7 +52,7 @@ class Pages:
         return next(named, None)
 
 
-def hostile() -> Iterator[tuple[str | None, bytes]]:
+def hostile():
     """Yield messages that no feed holds, each with a person in it."""
     values = (
         f'{{"person": "{PERSON}", "room": "{PERSON}", "ts": "{PERSON}"}}',
@@ -73,7 +66,7 @@ def hostile() -> Iterator[tuple[str | None, bytes]]:
         yield None, value.encode() + b"\xff\xfe"
 
 
-def test_a_freeze_is_told_and_survived(own_broker: Broker, tmp_path: Path) -> None:
+def test_a_freeze_is_told_and_survived(own_broker, tmp_path):
     """Frozen, Kafka answers nobody: the worker lives, says that it cannot work, and recovers.
 
     Its log is a few lines in which no event is quoted; killed, it leaves no folder behind. A start
@@ -123,7 +116,7 @@ def test_a_freeze_is_told_and_survived(own_broker: Broker, tmp_path: Path) -> No
         _assert_the_next_start_tells(scenario, pages)
 
 
-def _assert_only_kafka_is_away(pages: Pages) -> None:
+def _assert_only_kafka_is_away(pages):
     assert pages.public("/healthz") == (200, "alive\n")
     assert pages.public("/metrics")[0] == 200
     assert pages.sample("tocsin_ready", 'check="kafka"') == 0
@@ -132,7 +125,7 @@ def _assert_only_kafka_is_away(pages: Pages) -> None:
     assert pages.sample("tocsin_ingest_state", 'state="unreachable"') == 1
 
 
-def _assert_the_next_start_tells(scenario: Scenario, pages: Pages) -> None:
+def _assert_the_next_start_tells(scenario, pages):
     """Of a changed configuration, which is refused until it is applied, though Kafka is frozen.
 
     Then windows that began before the change is in force are denied, later ones decided.

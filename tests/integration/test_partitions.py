@@ -6,7 +6,6 @@ import asyncio
 import time
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -26,19 +25,11 @@ from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import PATIENCE_S, wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
-
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def running(
-    broker: Broker, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[str, Scenario]]:
+def running(broker, postgres, tmp_path_factory):
     """Two scenarios whose workers start together and decide; ended with the module."""
     folder = tmp_path_factory.mktemp("partitions")
     timeouts = {"hanging": "6s", "joined": "10m"}
@@ -59,9 +50,7 @@ def running(
         yield scenarios
 
 
-def test_a_partition_that_hangs_costs_windows_but_no_budget(
-    running: Mapping[str, Scenario],
-) -> None:
+def test_a_partition_that_hangs_costs_windows_but_no_budget(running):
     """Windows an open transaction holds up are denied, published, uncharged; then it goes on."""
     scenario = running["hanging"]
     with _open_transaction(scenario, partition=1):
@@ -86,7 +75,7 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     check_charged(scenario)
 
 
-def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, Scenario]) -> None:
+def test_idle_partitions_empty_windows_and_a_late_joiner(running):
     """The clock completes what is silent, a rebalance moves no count, every window is decided."""
     scenario = running["joined"]
     first_ms = max(scenario.windows("decision")) + WINDOW_MS
@@ -114,16 +103,16 @@ def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, S
     assert any((start_ms, 1 - partition) not in busy for start_ms, partition in busy)
 
 
-def _counting(scenario: Scenario) -> set[int]:
+def _counting(scenario):
     return {partial["pid"] for partial in scenario.done("partial")}
 
 
 @contextmanager
-def _open_transaction(scenario: Scenario, *, partition: int) -> Iterator[None]:
+def _open_transaction(scenario, *, partition):
     """Hold a transaction with one record open while the block runs, then abort it."""
     begun, over = Event(), Event()
 
-    async def hold() -> None:
+    async def hold():
         producer = AIOKafkaProducer(
             bootstrap_servers=scenario.broker.bootstrap,
             transactional_id=f"{scenario.name}-hangs",
@@ -149,7 +138,7 @@ def _open_transaction(scenario: Scenario, *, partition: int) -> Iterator[None]:
         holder.join()
 
 
-def _produce_into_one_partition(scenario: Scenario, *, until_ms: int) -> None:
+def _produce_into_one_partition(scenario, *, until_ms):
     """Send events of people who all live in partition 0."""
     people = [person for person in (f"r{number}" for number in range(60)) if not home(person, 2)]
     while time_ms() < until_ms:

@@ -23,9 +23,7 @@ WINDOWS = 24
 @pytest.mark.parametrize(
     ("mechanism", "decided"), [("ppwlm", WINDOWS), ("dppwlm", WINDOWS), ("tslm", 2)]
 )
-def test_refunds_carry_a_day_that_worst_cases_do_not(
-    tmp_path: Path, mechanism: str, decided: int
-) -> None:
+def test_refunds_carry_a_day_that_worst_cases_do_not(tmp_path, mechanism, decided):
     """Two worst cases fit; rooms far from their threshold cost so little that all hours do.
 
     TSLM pays its worst case in every window. What a window really cost is the custodian's alone:
@@ -47,13 +45,13 @@ def test_refunds_carry_a_day_that_worst_cases_do_not(
 LEVELS = '{first: "0.02", rounds: 2, refinement: 2, finest_share: 0.75}'
 
 
-def written(folder: Path, levels: str) -> Path:
+def written(folder, levels):
     """Write a configuration of one alarm with levels."""
     more = f"mechanism: {{ppwlm: {{levels: {levels}}}}}"
     return Path(configuration(folder, epsilon_max="100000", more=more))
 
 
-def test_levels_enter_the_fingerprint_where_they_are_written(tmp_path: Path) -> None:
+def test_levels_enter_the_fingerprint_where_they_are_written(tmp_path):
     """Another grid is another registration; without one nothing is said of levels."""
     grid = {"first": "1/50", "rounds": "2", "refinement": "2", "finest_share": "3/4"}
     for levels, wanted in ((LEVELS, grid), ("{}", None)):
@@ -63,7 +61,7 @@ def test_levels_enter_the_fingerprint_where_they_are_written(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("levels", ["{rounds: 66}", "{refinement: 0}"])
-def test_levels_that_make_no_grid_are_refused(tmp_path: Path, levels: str) -> None:
+def test_levels_that_make_no_grid_are_refused(tmp_path, levels):
     """Too many of them, or none: one error, at the key."""
     (error,) = examine(written(tmp_path, levels), environ={}).errors
     assert "rounds and refinement do not make 1 to 64 levels" in error.message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,17 +14,9 @@ from tests.support.forms import PEOPLE, USUAL
 from tests.support.oracle import add_up
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
-
 
 @pytest.mark.integration
-def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
-    broker: Broker, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(broker, postgres, tmp_path):
     """Two partitions each, two workers, one killed while the forecast lags; then it stays away."""
     scenario = ForecastScenario(
         broker,
@@ -76,7 +67,7 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
     ledger_must_verify(scenario.alarms())
 
 
-def _late(scenario: ForecastScenario, since_ms: int) -> list[dict[str, Any]]:
+def _late(scenario, since_ms):
     """Return the windows that ended after an instant and lacked a forecast."""
     return [
         line

@@ -13,7 +13,6 @@ from collections import Counter
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -32,13 +31,6 @@ from tests.support.procs import ran
 from tests.support.scenario import Scenario
 from tests.support.tree import text_of
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Mapping
-
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
 
 PAGE = text_of("docs/how-to/back-up-and-restore.md")
 SHOWN = [
@@ -64,9 +56,7 @@ class Shell:
         path: folders of programs, before the usual ones.
     """
 
-    def __init__(
-        self, folder: Path, environ: Mapping[str, str] | None = None, path: str = ""
-    ) -> None:
+    def __init__(self, folder, environ=None, path=""):
         programs = folder / "programs"
         programs.mkdir()
         for name, text in PROGRAMS.items():
@@ -76,11 +66,9 @@ class Shell:
         tools = (str(programs), path, str(Path(sys.executable).parent), os.environ["PATH"])
         self._environ = {**os.environ, **(environ or {}), "PATH": ":".join(filter(None, tools))}
         self._folder = folder
-        self.ran: set[str] = set()
+        self.ran = set()
 
-    def run(
-        self, words: str, *, code: int = 0, put: Mapping[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, words, *, code=0, put=None):
         """Run the one command of the page that is, or else begins with, some words.
 
         Args:
@@ -105,19 +93,19 @@ class Shell:
         )
 
 
-def _checkpoint(said: str) -> str:
+def _checkpoint(said):
     (checkpoint,) = re.findall(r"^checkpoint (\S+)$", said, flags=re.MULTILINE)
     return str(checkpoint)
 
 
-def _spent(folder: Path) -> dict[str, int]:
+def _spent(folder):
     with open_ledger(load(folder / "alarms.yaml", environ={})) as ledger:
         scopes = ledger.reports.status().scopes
         must_verify(ledger)
         return {name: scope.spent_units for name, scope in scopes.items()}
 
 
-def _begin(folder: Path, windows: int) -> None:
+def _begin(folder, windows):
     """Decide the first windows of a replay and keep what it prints."""
     alarms = load(folder / "alarms.yaml", environ={})
     with open_ledger(alarms) as ledger, (folder / "published.jsonl").open("wb") as published:
@@ -128,7 +116,7 @@ def _begin(folder: Path, windows: int) -> None:
         running.close()
 
 
-def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
+def test_a_ledger_of_replays_is_put_back(tmp_path):
     """SQLite: an older copy, and then no copy at all; nothing that was printed is forgotten."""
     configuration(tmp_path)
     events(tmp_path)
@@ -163,7 +151,7 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def tocsin_database(postgres: Postgres) -> Iterator[dict[str, str]]:
+def tocsin_database(postgres):
     """Make the role and the database of the page; yield how its tools reach the server."""
     role = sql.Identifier("tocsin")
     names = ("tocsin", "tocsin_restored")
@@ -179,9 +167,7 @@ def tocsin_database(postgres: Postgres) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.integration
-def test_a_workers_ledger_is_put_back(
-    broker: Broker, postgres: Postgres, tocsin_database: Mapping[str, str], tmp_path: Path
-) -> None:
+def test_a_workers_ledger_is_put_back(broker, postgres, tocsin_database, tmp_path):
     """PostgreSQL and Kafka: what left since the dump is charged from the decisions topic.
 
     The worker names the command; after it no window is drawn again and every one is charged.
@@ -228,14 +214,12 @@ def test_a_workers_ledger_is_put_back(
     _assert_drawn_once_and_charged(scenario, released)
 
 
-def _sequence(scenario: Scenario) -> int:
+def _sequence(scenario):
     with open_ledger(scenario.alarms()) as ledger:
         return ledger.reports.status().queries[scenario.query].sequence
 
 
-def _assert_drawn_once_and_charged(
-    scenario: Scenario, released: dict[int, list[dict[str, Any]]]
-) -> None:
+def _assert_drawn_once_and_charged(scenario, released):
     """Compare everything published with what was published before the ledger went back."""
     published = scenario.decided()
     starts_ms = sorted(published)

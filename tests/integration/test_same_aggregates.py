@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,22 +17,13 @@ from tests.support.recording import replayed
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
-
 pytestmark = pytest.mark.integration
 
 _WINDOWS = 4
 _LAYOUTS = [(1, 1), (2, 2), (4, 1)]
 
 
-def test_layouts_and_the_embedded_shell_count_alike(
-    broker: Broker, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_layouts_and_the_embedded_shell_count_alike(broker, postgres, tmp_path):
     """1, 2 and 4 partitions, 1 and 2 workers and a replayed export agree with a plain recount."""
     scenarios = [
         Scenario(
@@ -72,7 +62,7 @@ def test_layouts_and_the_embedded_shell_count_alike(
     assert all(sum(cells) > 0 for cells in counts[0].values())
 
 
-def _produce_alike(broker: Broker, scenarios: Sequence[Scenario]) -> list[int]:
+def _produce_alike(broker, scenarios):
     """Send the same events to every topic; return windows in which the logs say the same.
 
     The machine may stand still at a cut and make an event late in one topic alone. Such a window
@@ -97,16 +87,14 @@ def _produce_alike(broker: Broker, scenarios: Sequence[Scenario]) -> list[int]:
             return alike
 
 
-def _counted(scenario: Scenario) -> set[int]:
+def _counted(scenario):
     """Return the windows of which every partition was counted."""
     places = {(one["start_ms"], one["partition"]) for one in scenario.done("partial")}
     whole = Counter(start_ms for start_ms, _ in places)
     return {start_ms for start_ms, counted in whole.items() if counted == scenario.partitions}
 
 
-def _exported_and_replayed(
-    scenario: Scenario, records: Sequence[Any], starts_ms: Sequence[int]
-) -> list[dict[str, Any]]:
+def _exported_and_replayed(scenario, records, starts_ms):
     """Export the topic, which must give its records, and return what a replay of it counts."""
     export = scenario.directory / "log.parquet"
     done = tocsin("export", scenario.config, "badges", export, code=0)

@@ -14,7 +14,7 @@ from tests.support.commands import configuration, json_lines, tocsin
 LIMIT = 0.06
 
 
-def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
+def test_a_bound_is_planned_for_and_charged(tmp_path):
     """It is kept where it would not be kept without, and said where it is beyond twice max_fnr."""
     found = []
     for bound in (f", max_fnr_given_no_alarm: {LIMIT}", ""):

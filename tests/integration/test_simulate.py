@@ -52,12 +52,12 @@ alarms:
 """
 
 
-def office(folder: Path) -> Path:
+def office(folder):
     """Copy the office example, so that its ledger would be made elsewhere; return the file."""
     return copied("office", folder)
 
 
-def exported(folder: Path, *, first_offset: int = 0) -> Path:
+def exported(folder, *, first_offset=0):
     """Write an export of two partitions; a first offset above 0: older records are gone."""
     random = np.random.default_rng(1)
     times_ms = np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist()
@@ -72,7 +72,7 @@ def exported(folder: Path, *, first_offset: int = 0) -> Path:
     return path
 
 
-def configured(folder: Path, text: str = EXPORTED) -> Path:
+def configured(folder, text=EXPORTED):
     """Write a configuration for such an export."""
     path = folder / "alarms.yaml"
     path.write_text(text)
@@ -80,14 +80,14 @@ def configured(folder: Path, text: str = EXPORTED) -> Path:
 
 
 @pytest.mark.parametrize(("partitions", "busy"), [(1, 100), (2, 10)], ids=["office", "export"])
-def test_windows_and_counts_are_those_of_a_run(tmp_path: Path, partitions: int, busy: int) -> None:
+def test_windows_and_counts_are_those_of_a_run(tmp_path, partitions, busy):
     """The office, and an export of several partitions: what ``tocsin run --replay`` decides."""
     if partitions == 1:
         alarms = load(office(tmp_path), environ={})
         files = {"badges": [Path(shutil.copy(BADGES, tmp_path))]}  # the run claims its file
     else:
         alarms, files = load(configured(tmp_path), environ={}), {"badges": [exported(tmp_path)]}
-    heard: list[tuple[int, int]] = []
+    heard = []
     ((name, mine),) = count_history(
         alarms, files, on_windows=lambda done, total: heard.append((done, total))
     ).items()
@@ -101,7 +101,7 @@ def test_windows_and_counts_are_those_of_a_run(tmp_path: Path, partitions: int, 
     assert np.count_nonzero(windows) > busy
 
 
-def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> None:
+def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path):
     """What a run would deny as incomplete is not simulated, and it is said how much that is."""
     config, log = configured(tmp_path), exported(tmp_path, first_offset=5)
     counted = count_history(load(config, environ={}), {"badges": [log]})["crowd"]
@@ -111,7 +111,7 @@ def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> No
     assert f"{counted.incomplete} windows left out" in " ".join(result.stdout.split())
 
 
-def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
+def test_bands_are_left_out_and_it_is_said(tmp_path):
     """Beside another alarm a sentence is enough; alone there is nothing to try."""
     head, alarm = EXPORTED.split("alarms:\n")
     band = alarm.replace("COUNT(*) > 20", "ABS(COUNT(*) - REFERENCE) >= 50").replace(
@@ -127,9 +127,7 @@ def test_bands_are_left_out_and_it_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("guard", "most"), [("MOST_WINDOWS", 74), ("MOST_ENTRIES", 100), ("MOST_CELLS", 900)]
 )
-def test_too_much_history_is_refused_with_a_hint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str, most: int
-) -> None:
+def test_too_much_history_is_refused_with_a_hint(tmp_path, monkeypatch, guard, most):
     """Beyond the guards an error names the limit to write; nothing private is in it."""
     monkeypatch.setattr(history, guard, most)
     said = tocsin("simulate", office(tmp_path), "--replay", BADGES, *ONCE, code=2).stderr
@@ -137,9 +135,7 @@ def test_too_much_history_is_refused_with_a_hint(
     assert str(most) in said
 
 
-def test_office_is_simulated_and_nothing_else_happens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_office_is_simulated_and_nothing_else_happens(tmp_path, monkeypatch):
     """Table, JSON and page come out, for the custodian only; no ledger is made."""
     command = ("simulate", office(tmp_path), "--replay", BADGES, "--json", "out.json")
     before = set(tmp_path.rglob("*"))
@@ -163,7 +159,7 @@ def test_office_is_simulated_and_nothing_else_happens(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_every_process_ends(tmp_path: Path, number: signal.Signals) -> None:
+def test_every_process_ends(tmp_path, number):
     """Ctrl-C, or the parent killed outright, leaves no worker with private counts, and no file."""
     words = ("--replay", BADGES, "--runs", "100000", "--workers", "2", "--mechanisms", "tslm,ppwlm")
     running = subprocess.Popen(
@@ -197,7 +193,7 @@ def test_every_process_ends(tmp_path: Path, number: signal.Signals) -> None:
     assert not (tmp_path / "out.json").exists()
 
 
-def commands_of(session: int) -> bytes:
+def commands_of(session):
     """Return the command lines of all living processes of a session, the first one left out."""
     found = b""
     for process in Path("/proc").iterdir():

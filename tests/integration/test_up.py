@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -56,7 +55,7 @@ RUN = {
 }
 
 
-def make(*words: str) -> subprocess.CompletedProcess[str]:
+def make(*words):
     """Run make in the tree, with the environment that runs the tests as it is."""
     kept = [f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.installed-dev"]
     return ran(
@@ -75,19 +74,18 @@ class Stack:
     folder: Path
 
     @property
-    def ports(self) -> dict[str, int]:
+    def ports(self):
         """Every port, by name."""
-        found: dict[str, int] = json.loads((self.folder / "ports.json").read_text())
-        return found
+        return json.loads((self.folder / "ports.json").read_text())
 
-    def processes(self) -> dict[str, int]:
+    def processes(self):
         """Return the ids that were written down, by name."""
         return {
             path.stem.partition("-")[2]: int(path.read_text("ascii").split()[0])
             for path in (self.folder / "run").glob("*.pid")
         }
 
-    def lingering(self) -> list[str]:
+    def lingering(self):
         """Return the commands of processes that work in the folder, or were told of it."""
         found = []
         for each in Path("/proc").glob("[0-9]*"):
@@ -98,7 +96,7 @@ class Stack:
                     found.append(command)
         return found
 
-    def get(self, name: str, path: str, *, certified: bool = True) -> str:
+    def get(self, name, path, *, certified=True):
         """Return an answer, to a custodian or to somebody who has no certificate."""
         tls = None
         if "custodian" in name:
@@ -109,31 +107,30 @@ class Stack:
         with urlopen(url, timeout=PATIENCE_S, context=tls) as answer:  # noqa: S310  # of the stack
             return str(answer.read().decode())
 
-    def ask(self, audience: str, expression: str) -> list[Any]:
+    def ask(self, audience, expression):
         """Return what a Prometheus says to an expression."""
         path = f"/api/v1/query?{urlencode({'query': expression})}"
-        found: list[Any] = json.loads(self.get(f"prometheus-{audience}", path))["data"]["result"]
-        return found
+        return json.loads(self.get(f"prometheus-{audience}", path))["data"]["result"]
 
-    def fires(self) -> bool:
+    def fires(self):
         """Tell whether the auditorium fires in Alertmanager."""
         alerts = json.loads(self.get("alertmanager-public", "/api/v2/alerts?active=true"))
         return any(alert["labels"].get("room") == "auditorium" for alert in alerts)
 
-    def kcat(self, *words: str, said: str = "") -> str:
+    def kcat(self, *words, said=""):
         """Return all that kcat says to an analyst, in small letters."""
         settings = self.folder / "analyst" / "kcat.conf"
         done = ran("kcat", "-F", settings, *words, code=None, input=said)
         return f"{done.stdout}{done.stderr}".lower()
 
 
-def _states(log: Path) -> list[str]:
+def _states(log):
     """Return the states of the auditorium that were heard, one after the other."""
     lines = [line.split(" ", 1) for line in log.read_text().splitlines()]
     return [json.loads(told)["state"] for topic, told in lines if topic == CROWDED]
 
 
-def test_a_full_room_fires_everywhere_and_nothing_stays_behind(tmp_path: Path) -> None:
+def test_a_full_room_fires_everywhere_and_nothing_stays_behind(tmp_path):
     """On MQTT and in Alertmanager it fires and is resolved; dashboards have data; then all goes."""
     stack, log = Stack(tmp_path / "up"), tmp_path / "heard"
     where = [f"FOLDER={stack.folder}", "PORTS=0"]
@@ -175,7 +172,7 @@ def test_a_full_room_fires_everywhere_and_nothing_stays_behind(tmp_path: Path) -
     assert not stack.folder.exists()
 
 
-def _assert_the_board_says_what_there_is(stack: Stack) -> None:
+def _assert_the_board_says_what_there_is(stack):
     """The promise, rooms that did not fire, and links to the pages that analysts reach."""
     page = stack.get("board", "/")
     assert "does not say what the budget is" not in page
@@ -185,7 +182,7 @@ def _assert_the_board_says_what_there_is(stack: Stack) -> None:
         assert f'href="http://{HOST}:{stack.ports[name]}/"' in page
 
 
-def _assert_dashboards_have_data(stack: Stack) -> None:
+def _assert_dashboards_have_data(stack):
     for path in DASHBOARDS:
         audience = path.partition("/")[0]
         for target in targets(path):
@@ -195,7 +192,7 @@ def _assert_dashboards_have_data(stack: Stack) -> None:
     assert stack.ask("public", '{__name__=~".+", job!="tocsin-public"}') == []
 
 
-def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
+def _assert_an_analyst_reaches_nothing_else(stack):
     """Two topics may be read, as ``test_acls`` has it in full; whatever else there is says no."""
     read = ("-o", "beginning", "-e", "-q", "-C", "-t")
     for topic in ("tocsin.alarms", "tocsin.decisions"):
@@ -211,7 +208,7 @@ def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
             stack.get(page, "/api/v1/query?query=up", certified=False)
 
 
-def _assert_the_page_is_right(stack: Stack) -> None:
+def _assert_the_page_is_right(stack):
     """What the page on operations shows is run as it stands; what follows for ever ends at once."""
     page = text_of("docs/how-to/deploy-compose.md")
     (printed,) = re.findall(r"```sh\n(XDG_CONFIG_HOME.*?)```", page, flags=re.DOTALL)
@@ -229,7 +226,7 @@ def _assert_the_page_is_right(stack: Stack) -> None:
         assert told in done.stdout, done.stdout
 
 
-def _assert_the_ledgers_role_is_no_superuser(stack: Stack) -> None:
+def _assert_the_ledgers_role_is_no_superuser(stack):
     """Workers log in to PostgreSQL as the owner of one database; nobody else has a password."""
     login = {
         "host": HOST,

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
@@ -24,12 +23,6 @@ from tests.support.recording import replayed
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-    from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.integration
 
@@ -46,9 +39,7 @@ _EVENTS = 12_000
 _DIES_AFTER = 7_000
 
 
-def test_replayed_history_counts_like_the_embedded_shell(
-    broker: Broker, postgres: Postgres, tmp_path: Path
-) -> None:
+def test_replayed_history_counts_like_the_embedded_shell(broker, postgres, tmp_path):
     """Both codecs; one replayer and one worker die midway, and forged marks end no window."""
     events = tmp_path / "events.jsonl"
     good = _write_events(events)
@@ -102,7 +93,7 @@ def test_replayed_history_counts_like_the_embedded_shell(
         ledger_must_verify(scenario.alarms())
 
 
-def _write_events(path: Path) -> set[str]:
+def _write_events(path):
     """Write a file of events, bad ones among them, and return the ids of those of the history."""
     rng = random.Random(31)
     lines, good = [], set()
@@ -121,7 +112,7 @@ def _write_events(path: Path) -> set[str]:
     return good
 
 
-def _forge_marks(scenario: Scenario) -> None:
+def _forge_marks(scenario):
     """Write marks of another key, and authentic ones of another partition, that end everything."""
     with closing(
         KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
@@ -135,20 +126,20 @@ def _forge_marks(scenario: Scenario) -> None:
         producer.flush()
 
 
-def _replay_and_die(scenario: Scenario, events: Path) -> None:
+def _replay_and_die(scenario, events):
     command = [sys.executable, "-m", "tests.support.replay_main"]
     ran(*command, scenario.config, events, _DIES_AFTER, code=-9, cwd=ROOT)
     assert len(scenario.read(scenario.topic)) >= _DIES_AFTER
 
 
-def _assert_each_event_once(scenario: Scenario, good: set[str]) -> None:
+def _assert_each_event_once(scenario, good):
     committed = scenario.read(scenario.topic, isolation_level="read_committed")
     found = Counter(json.loads(record.value)["event"] for record in committed if not record.headers)
     assert set(found) == good
     assert set(found.values()) == {1}
 
 
-def _forget_what_marks_replace(scenario: Scenario) -> None:
+def _forget_what_marks_replace(scenario):
     """Delete every record before the marks in the ledger: going on must not need them."""
     marks = _marks(scenario)
     assert all(offset > 1_000 for offset in marks if offset is not None)
@@ -158,7 +149,7 @@ def _forget_what_marks_replace(scenario: Scenario) -> None:
         )
 
 
-def _marks(scenario: Scenario) -> list[int | None]:
+def _marks(scenario):
     """Return where a worker would go on in each partition."""
     with open_ledger(scenario.alarms()) as ledger:
         cursor_ms = ledger.cursor(scenario.query)

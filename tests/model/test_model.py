@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.check import VARIANTS, Variant, search
+from tests.model.check import VARIANTS, search
 
 SMALL = (
     *("one ledger", "replays"),
@@ -16,14 +16,14 @@ SMALL = (
 @pytest.mark.parametrize(
     "variant", [one for one in VARIANTS if one.name in SMALL], ids=lambda variant: variant.name
 )
-def test_a_promise_is_kept_by_the_model_and_broken_by_its_twins(variant: Variant) -> None:
+def test_a_promise_is_kept_by_the_model_and_broken_by_its_twins(variant):
     """Every state of a model keeps the promises; the step that is broken is found by its name."""
     found = search(variant)
     assert found.broken is not variant.kept, found.said
     assert found.states > 10
 
 
-def test_a_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_named(monkeypatch):
     """Without spin nothing passes for checked."""
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match="missing: spin"):

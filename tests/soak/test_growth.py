@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +12,7 @@ from tests.soak.timetable import LONG
 from tests.soak.verdict import Soaked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable
 
     Grow = Callable[[float], dict[str, int]]
 
@@ -21,21 +20,14 @@ FLAT = {"rss": 200 * MEBIBYTE, "threads": 13, "files": 25}
 MINUTES = 10
 
 
-def judged(
-    folder: Path,
-    *,
-    pace: str = "long",
-    grow: Grow,
-    each: int = 2_000,
-    faults_s: Sequence[int] = (),
-) -> list[str]:
+def judged(folder, *, pace="long", grow, each=2_000, faults_s=()):
     """Judge a worker of ten minutes that holds ``FLAT`` and what ``grow`` adds by its age in s.
 
     Faults last ten seconds.
     """
     done = [{"at_ms": at * 1000, "back_ms": (at + 10) * 1000} for at in faults_s]
     (folder / "faults.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in done))
-    lines: list[dict[str, Any]] = []
+    lines = []
     for second in range(0, MINUTES * 60, 2):
         more = grow(second)
         held = {what: value + more.get(what, 0) for what, value in FLAT.items()}
@@ -52,17 +44,17 @@ FAULTS_S = (150, 270, 390, 510)
 MEMORY = "of rss in ten minutes"
 
 
-def leaking(what: str, a_minute: int) -> Grow:
+def leaking(what, a_minute):
     """Return so much more every minute."""
     return lambda age_s: {what: int(a_minute * age_s / 60)}
 
 
-def filling(most: int, from_s: float, within_s: float) -> Grow:
+def filling(most, from_s, within_s):
     """Return mebibytes that come within some seconds, and stay."""
     return lambda age_s: {"rss": int(most * MEBIBYTE * min(max(age_s - from_s, 0) / within_s, 1))}
 
 
-def stepping(at_fault: int, a_minute: int = 0) -> Grow:
+def stepping(at_fault, a_minute=0):
     """Return so many mebibytes more after every fault, and every minute."""
     return lambda age_s: {
         "rss": int(a_minute * MEBIBYTE * age_s / 60)
@@ -98,16 +90,14 @@ def stepping(at_fault: int, a_minute: int = 0) -> Grow:
         (leaking("threads", 60), {"pace": "short"}, "of threads"),
     ],
 )
-def test_what_leaks_is_found_and_nothing_else(
-    tmp_path: Path, grow: Grow, given: dict[str, Any], told: str
-) -> None:
+def test_what_leaks_is_found_and_nothing_else(tmp_path, grow, given, told):
     """One sentence each, or none."""
     found = judged(tmp_path, grow=grow, **given)
     assert len(found) == bool(told)
     assert told in "".join(found)
 
 
-def test_a_soak_without_long_lives_says_so(tmp_path: Path) -> None:
+def test_a_soak_without_long_lives_says_so(tmp_path):
     """A long soak that had nothing to judge does not pass."""
     (tmp_path / "samples.jsonl").write_text("")
     (tmp_path / "about.json").write_text(json.dumps({"pace": "long"}))

@@ -7,7 +7,6 @@ runs two minutes of it. What is checked, and how, is said in :mod:`tests.soak.ve
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +15,10 @@ from tests.soak.run import run_soak
 from tests.soak.timetable import LONG, SHORT
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.integration
 
 
-def test_nothing_is_lost_under_faults(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_lost_under_faults(tmp_path, request):
     """Two workers count every event once while they, Kafka and PostgreSQL die and come back."""
     full = request.config.getoption("--full")
     folder = tmp_path / "soak"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,9 +19,6 @@ from tests.soak.sensors import CODECS, Reading, as_arrow, as_json, home
 from tests.soak.timetable import SHORT, Fault
 from tests.soak.verdict import Soaked, Truth, judge
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 START_MS = 1_700_000_004_000 // 12_000 * 12_000
 LOAD_MS = 24_000
 PEOPLE = [f"p{number}" for number in range(200)]
@@ -30,10 +27,10 @@ Files = dict[str, Any]
 
 
 @cache
-def logs() -> dict[str, list[LogRecord]]:
+def logs():
     """Everybody is in the attic in every second, by partition, then time."""
-    badges: list[LogRecord] = []
-    sales: list[LogRecord] = []
+    badges = []
+    sales = []
     for partition, second in product(range(PARTITIONS), range(LOAD_MS // 1000)):
         ts = START_MS + second * 1000
         readings = [
@@ -48,9 +45,9 @@ def logs() -> dict[str, list[LogRecord]]:
 
 
 @pytest.fixture
-def files() -> Files:
+def files():
     """What a sound soak leaves, made from a recount of its own log."""
-    found: Files = {
+    found = {
         "about.json": {
             "pace": "short",
             "stuck": [],
@@ -76,7 +73,7 @@ def files() -> Files:
     return found
 
 
-def _window(found: Files, one: Recount, start_ms: int, number: int) -> None:
+def _window(found, one, start_ms, number):
     alarm = one.alarm
     total = 0
     for partition in range(PARTITIONS):
@@ -94,11 +91,11 @@ def _window(found: Files, one: Recount, start_ms: int, number: int) -> None:
         found["replay"].append(fires)
 
 
-def _iso(time_ms: int) -> str:
+def _iso(time_ms):
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat()
 
 
-def _page(*, more: int = 0, reason: str = "late", drops: int = 0) -> str:
+def _page(*, more=0, reason="late", drops=0):
     """Return what the custodian's page of a replay says of events and drops."""
     events = len(PEOPLE) * LOAD_MS // 1000 + more
     lines = ["# TYPE tocsin_events counter"]
@@ -108,7 +105,7 @@ def _page(*, more: int = 0, reason: str = "late", drops: int = 0) -> str:
     return "\n".join([*lines, ""])
 
 
-def judged(folder: Path, files: Files) -> list[str]:
+def judged(folder, files):
     """Write the files of a soak, and judge it."""
     for name, content in files.items():
         if isinstance(content, list):
@@ -123,7 +120,7 @@ def judged(folder: Path, files: Files) -> list[str]:
     return judge(soaked, Truth.of(soaked))
 
 
-def test_a_sound_soak_passes(tmp_path: Path, files: Files) -> None:
+def test_a_sound_soak_passes(tmp_path, files):
     """The files that a recount itself would write hold no fault."""
     assert judged(tmp_path, files) == []
     assert any(one["cells"] for one in files["partials"])
@@ -133,33 +130,33 @@ def test_a_sound_soak_passes(tmp_path: Path, files: Files) -> None:
 Tamper = Callable[[Files], None]
 
 
-def _lose(name: str, at: int) -> Tamper:
+def _lose(name, at):
     return lambda files: files[name].__delitem__(at)
 
 
-def _change(name: str, at: int, **values: Any) -> Tamper:
+def _change(name, at, **values):
     return lambda files: files[name][at].update(values)
 
 
-def _count(**more: int) -> Tamper:
+def _count(**more):
     """Add to what the first partial with counts adds to rooms."""
 
-    def tamper(files: Files) -> None:
+    def tamper(files):
         one = next(one for one in files["partials"] if one["cells"])
         one["cells"] = {room: one["cells"].get(room, 0) + added for room, added in more.items()}
 
     return tamper
 
 
-def _twice(name: str, **values: Any) -> Tamper:
+def _twice(name, **values):
     return lambda files: files[name].append({**files[name][0], **values})
 
 
-def _write(name: str, content: Any) -> Tamper:
+def _write(name, content):
     return lambda files: files.update({name: content})
 
 
-def _end(code: int, *, ours: bool, told: str = "tocsin stops") -> Tamper:
+def _end(code, *, ours, told="tocsin stops"):
     return _write("ends", [{"worker": 0, "code": code, "ours": ours, "told": told, "ended_ms": 5}])
 
 
@@ -196,13 +193,13 @@ ARCHIVED = [one.fault for one in SHORT.faults].index(Fault.ARCHIVING)
         (_change("faults", ARCHIVED, told="0 entries moved to "), "entries archived: 0 entries"),
     ],
 )
-def test_one_thing_wrong_is_found(tmp_path: Path, files: Files, tamper: Tamper, told: str) -> None:
+def test_one_thing_wrong_is_found(tmp_path, files, tamper, told):
     """One event, window, alarm or exit that is not what it should be fails the whole soak."""
     tamper(files)
     assert told in "\n".join(judged(tmp_path, files))
 
 
-def test_an_outage_outlasts_what_would_deny_and_clocks_stay_within_what_is_idle() -> None:
+def test_an_outage_outlasts_what_would_deny_and_clocks_stay_within_what_is_idle():
     """Or a soak would not test what it says that it does."""
     for pace in timetable.PACES.values():
         assert pace.outage_s > pace.decide_timeout_s

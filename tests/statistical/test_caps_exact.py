@@ -149,7 +149,7 @@ def test_broken_counting_passes_the_wall(counted):
 class ChargesTheFirst(UserFilter):
     """Broken twin: takes everybody to count in the first windows, whichever are dearest."""
 
-    def __init__(self, *given) -> None:
+    def __init__(self, *given):
         super().__init__(*given)
         self.several = {}
 

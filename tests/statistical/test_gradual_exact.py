@@ -128,7 +128,7 @@ def test_every_transcript_of_every_walk_pays_the_last_level_read():
 class Tossed(GivenNoise):
     """Hands out chosen coins as well, and notes their probabilities."""
 
-    def __init__(self, coins, *drawn) -> None:
+    def __init__(self, coins, *drawn):
         """Keep both, in the order of draws."""
         super().__init__(*drawn)
         self.coins, self.chances = list(coins), []

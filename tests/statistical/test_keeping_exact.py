@@ -46,7 +46,7 @@ class Budget(Served):
         keepers: what alarms keep; a twin may forget some of it.
     """
 
-    def __init__(self, wall, shares, keepers=Keepers) -> None:
+    def __init__(self, wall, shares, keepers=Keepers):
         super().__init__(wall, keepers({name: Keeper(units) for name, units in shares.items()}))
         self.held = {RUN: 0, OTHER: 0}
         self.left = 0
@@ -83,7 +83,7 @@ class ForgetsRuns(Keepers):
 class ForgetsShares(Keepers):
     """Broken twin: nobody has a share."""
 
-    def __init__(self, keepers) -> None:
+    def __init__(self, keepers):
         del keepers
         super().__init__({})
 

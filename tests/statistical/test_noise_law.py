@@ -35,7 +35,7 @@ REFUSED = 1e-9  # a broken twin must fall below this
 class ScriptedNoise(NoiseSource):
     """A source that hands out prepared bytes, so that a test chooses every random bit."""
 
-    def __init__(self, *parts) -> None:
+    def __init__(self, *parts):
         """Queue the parts in order."""
         super().__init__()
         self.script = b"".join(bytes(part) for part in parts)

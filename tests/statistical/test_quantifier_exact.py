@@ -36,9 +36,7 @@ def half_of_those(steps, present):
 
 
 @pytest.mark.parametrize("twin", [summed, found_in_data, half_of_those])
-def test_scores_of_groups_that_data_choose_are_caught(
-    twin,
-):
+def test_scores_of_groups_that_data_choose_are_caught(twin):
     """One record moves them by several steps, and the loss passes what is charged."""
     case = replace(groups_of("a", {"a": (5, 5, 5)}, 2, 2), low=0, high=9)
     each, aim = condition_of("a", {"a": 5}), Aim(BETA, (2,))

@@ -26,7 +26,7 @@ from tests.statistical.svt_law import (
 class Given(GivenNoise):
     """Chosen noise: the threshold's, then that of every question; and keys, of every round."""
 
-    def __init__(self, drawn, keys=None) -> None:
+    def __init__(self, drawn, keys=None):
         """Take the noise in the order of drawing."""
         super().__init__(ints(drawn))
         self.keys = keys

@@ -57,7 +57,7 @@ class Streams(KeyedNoise):
     cells it was drawn.
     """
 
-    def __init__(self, coin) -> None:
+    def __init__(self, coin):
         """Start every stream; a coin that is set falls the same way in every cell."""
         super().__init__(b"streams")
         self.coin, self.window, self.streams, self.asked = coin, None, {}, []
@@ -174,7 +174,7 @@ def test_what_knows_no_faster_way_is_asked_window_by_window():
     class Plainly:
         """Hands on one window at a time."""
 
-        def __init__(self, operator) -> None:
+        def __init__(self, operator):
             self.plan, self.decide, self.chances = operator.plan, operator.decide, operator.chances
 
     counts = windows(1)

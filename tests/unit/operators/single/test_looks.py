@@ -44,7 +44,7 @@ def courses(*, downward=False):
 class Given(NoiseSource):
     """Noise by window, look and cell, handed out to one window or to all of them at once."""
 
-    def __init__(self, window=None) -> None:
+    def __init__(self, window=None):
         """Draw the same arrays every time; ``None`` is for all windows."""
         super().__init__()
         random = np.random.default_rng(11)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,11 +20,6 @@ from operators.single.pure import gaussian_units
 from stream.decisions.mechanisms import operator_of, panes_of, plans_of, price_of
 from stream.model.fingerprints import fingerprint
 from tests.unit.stream.config.given import examined, loaded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.alarm import Alarm
 
 CONFIG = """\
 feeds:
@@ -53,19 +47,19 @@ HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 
 
-def crowd(folder: Path, text: str) -> Alarm:
+def crowd(folder, text):
     """Return the alarm of a file without errors."""
     return loaded(folder, text).by_name["crowd"]
 
 
 def written(
     *,
-    having: str = "COUNT(*) > 30",
-    keys: str = "tolerance: 9",
-    window: str = TUMBLE,
-    unit: str = "user",
-    promise: str = GDP,
-) -> str:
+    having="COUNT(*) > 30",
+    keys="tolerance: 9",
+    window=TUMBLE,
+    unit="user",
+    promise=GDP,
+):
     """Return a file of one alarm."""
     more = (", period: 1d" if unit == "user" else "") + promise
     return CONFIG.format(unit=unit, more=more, window=window, having=having, keys=keys)
@@ -82,9 +76,7 @@ def written(
         ("AVG(age) > 70 OR SUM(age) < 40", TUMBLE, '{"AVG(age) > 70": 200, "SUM(age) < 40": 300}'),
     ],
 )
-def test_comparisons_are_paid(
-    tmp_path: Path, unit: str, having: str, window: str, tolerance: str
-) -> None:
+def test_comparisons_are_paid(tmp_path, unit, having, window, tolerance):
     """Of counts and sums, under both units; its price and its fingerprint are others than pure."""
     asked = {"having": having, "window": window, "unit": unit, "keys": f"tolerance: {tolerance}"}
     alarms = loaded(tmp_path, written(**asked))
@@ -97,7 +89,7 @@ def test_comparisons_are_paid(
 
 
 @pytest.mark.parametrize("first", ["fnr", "fpr"])
-def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
+def test_formulas_are_paid_with_both_rates(tmp_path, first):
     """Whichever is promised first; what is priced is what is planned, by one noise for all."""
     for tolerance in (0, 9):
         how = f"{{tslm: {{max_fpr: 0.01, bounded_error: {first}}}}}"
@@ -118,7 +110,7 @@ BOTH = "COUNT(*) > 30 AND COUNT(*) < 90"
 TURNED = "{probe: {max_fpr: 0.01, bounded_error: fpr}}"
 
 
-def by(mechanism: str, **more: str) -> str:
+def by(mechanism, **more):
     """Return a file whose alarm a mechanism decides."""
     return written(keys=f"tolerance: 9\n    mechanism: {mechanism}", **more)
 
@@ -137,7 +129,7 @@ CONVERTED = {
 
 
 @pytest.mark.parametrize("name", CONVERTED)
-def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
+def test_what_is_pure_is_paid_at_its_worst(tmp_path, name):
     """Its price is that of all it could lose, certified, whatever it gives back otherwise."""
     texts = (CONVERTED[name], CONVERTED[name].replace(GDP, ""))
     query, before = (crowd(tmp_path, text) for text in texts)
@@ -159,7 +151,7 @@ def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
         assert len({None if law is None else law.item() for law in laws}) == 1
 
 
-def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
+def test_every_look_is_a_gaussian_decision(tmp_path):
     """Each step is decided by tslm: as many tables as looks, and their rho adds up."""
     query = crowd(tmp_path, written(window=CUMULATE, unit="event"))
     early = operator_of(query)
@@ -176,9 +168,7 @@ def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
     ("window", "having", "times"),
     [(HOP, "COUNT(*) > 30", 1), (CUMULATE, "COUNT(DISTINCT person) > 30", 2)],
 )
-def test_noise_of_panes_is_the_same_under_both_promises(
-    tmp_path: Path, window: str, having: str, times: int
-) -> None:
+def test_noise_of_panes_is_the_same_under_both_promises(tmp_path, window, having, times):
     """It follows from epsilon; what a pane is charged is its price, of each pane that is moved."""
     text = by("panes", window=window, having=having, unit="event")
     paid, pure = (loaded(tmp_path, each) for each in (text, text.replace(GDP, "")))
@@ -204,16 +194,14 @@ def test_noise_of_panes_is_the_same_under_both_promises(
         ("early runs", ""),
     ],
 )
-def test_a_worst_case_that_is_dearer_than_tslm_is_told(
-    tmp_path: Path, name: str, told: str
-) -> None:
+def test_a_worst_case_that_is_dearer_than_tslm_is_told(tmp_path, name, told):
     """As a warning that names both prices of rho; nothing is said where there is no choice."""
     report = examined(tmp_path, CONVERTED[name])
     said = [one.message for one in report.warnings if "; tslm costs" in one.message]
     assert [told in each for each in said] == [True] * bool(told)
 
 
-def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
+def test_keys_left_to_the_plan_are_refused(tmp_path):
     """By the file's reader, in one sentence; the same file passes under a pure promise."""
     text = written(keys="tolerance: auto\n    baseline: 5\n    false_alarms: 1 per week")
     (error,) = examined(tmp_path, text).errors
@@ -223,7 +211,7 @@ def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
     assert not examined(tmp_path, text.replace(GDP, "")).errors
 
 
-def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path: Path) -> None:
+def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path):
     """Also not by who plans without a file: a pure law is never charged as if it were another."""
     query = crowd(tmp_path, written())
     paid = {each for each, one in ALL.items() if one.gaussian or one.converted or one.bands}

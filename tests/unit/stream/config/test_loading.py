@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,13 +19,8 @@ from stream.windows.schedule import Schedule
 from tests.support.checking import check
 from tests.support.configurations import DESIGN, HAVING, edited, write
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from stream.windows.calendars import Calendar
-
-
-def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
+def test_the_design_example_is_what_it_says(tmp_path):
     """The example of the design loads and means what its comments say."""
     alarms = load(write(tmp_path, DESIGN), environ={})
     query, schedule = alarms.by_name["fire-code"], Schedule.parse("Mon-Fri 07:00-22:00", "UTC")
@@ -44,7 +38,7 @@ def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
     assert (query.decide_timeout_ms, query.max_age_ms) == (600_000, 604_800_000)
 
 
-def test_every_key_is_carried_over(tmp_path: Path) -> None:
+def test_every_key_is_carried_over(tmp_path):
     """All settings of a full file arrive, durations in milliseconds, paths beside the file."""
     text = """\
 timezone: America/New_York
@@ -128,7 +122,7 @@ alarms:
     assert query.max_age_ms == 1_209_600_000
 
 
-def test_a_key_with_blanks_is_refused(tmp_path: Path) -> None:
+def test_a_key_with_blanks_is_refused(tmp_path):
     """Beside one without it would be a second key, and take the place of the first."""
     value = DESIGN.replace("topic: building.badges", 'topic: "building.badges "')
     assert load(write(tmp_path, value), environ={}).feeds["badges"].topic == "building.badges"
@@ -137,7 +131,7 @@ def test_a_key_with_blanks_is_refused(tmp_path: Path) -> None:
         load(path, environ={})
 
 
-def test_thresholds_follow_the_order_of_groups(tmp_path: Path) -> None:
+def test_thresholds_follow_the_order_of_groups(tmp_path):
     """A table keyed by one of two group fields gives every group its own field's value."""
     text = edited(HAVING, "HAVING COUNT(*) > capacity[room]").replace("GROUP BY", "GROUP BY floor,")
     text = text.replace("tolerance: 9", "tolerance: 1")
@@ -154,15 +148,13 @@ def test_thresholds_follow_the_order_of_groups(tmp_path: Path) -> None:
         ("1w", LocalCalendar(7, 7, "Europe/Berlin")),
     ],
 )
-def test_periods_are_local_days_fixed_lengths_or_a_lifetime(
-    tmp_path: Path, written: str, calendar: Calendar | None
-) -> None:
+def test_periods_are_local_days_fixed_lengths_or_a_lifetime(tmp_path, written, calendar):
     """Days and weeks follow the time zone, hours the epoch."""
     alarms = load(write(tmp_path, edited("period: 1d", f"period: {written}")), environ={})
     assert alarms.budget.periods == Periods(calendar)
 
 
-def test_ledger_urls_keep_absolute_paths_and_name_the_driver(tmp_path: Path) -> None:
+def test_ledger_urls_keep_absolute_paths_and_name_the_driver(tmp_path):
     """An absolute SQLite path stays; PostgreSQL goes to psycopg; a secret stays out of errors."""
     for url, meant in [
         ("sqlite:////var/x.db", "sqlite:////var/x.db"),

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from stream.config.lock import read_lock
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.parametrize("name", ["alarms.yaml", "alarms.yml"])
-def test_the_header_names_the_configuration(tmp_path: Path, name: str) -> None:
+def test_the_header_names_the_configuration(tmp_path, name):
     """By its whole name, however its ending is written."""
     lock = read_lock(tmp_path / name)
     assert lock.path.name == "alarms.lock"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,12 +18,9 @@ from tests.support.configurations import (
 )
 from tests.support.planned import Alarm, Config
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.parametrize("style", ["literal", "folded", "plain", "single", "double"])
-def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path: Path, style: str) -> None:
+def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path, style):
     """However the SQL is written in YAML, the wrong token is pointed at."""
     body = "SELECT room FROM badges\n{0}WHERE person <> 'a b'\n{0}GROUP BY ⟦raum"
     indent = "        "
@@ -50,7 +46,7 @@ def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path: Path, style: 
         (("0.7", "0.300001"), "add up to 1.000001 of one budget"),
     ],
 )
-def test_shares_are_one_budget_at_most(tmp_path: Path, shares: tuple[str, str], wrong: str) -> None:
+def test_shares_are_one_budget_at_most(tmp_path, shares, wrong):
     """They are added up exactly, and the one that is too much is named."""
     alarms = {name: Alarm(extra={"share": share}) for name, share in zip("ab", shares, strict=True)}
     report = examine(Config(alarms).write(tmp_path), environ={})
@@ -62,14 +58,14 @@ def test_shares_are_one_budget_at_most(tmp_path: Path, shares: tuple[str, str], 
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
+def test_an_old_name_is_refused_with_the_new_one(old, new):
     """Wherever the new one may stand, and nowhere else."""
     said = f"did you mean `{new}`? It replaces `{old}`"
     assert closest(old, ["sql", new]) == said
     assert closest(old, ["sql", "labels"]) != said
 
 
-def test_old_keys_of_a_file_are_named(tmp_path: Path) -> None:
+def test_old_keys_of_a_file_are_named(tmp_path):
     """Each with its place."""
     alarms = {"a": Alarm(extra={"usual": 8}), "b": Alarm(extra={"false_rings": "1 per week"})}
     errors = examine(Config(alarms).write(tmp_path), environ={}).errors
@@ -89,9 +85,7 @@ SLOW = """\
 
 
 @pytest.mark.parametrize(("age_s", "warned"), [(601, True), (7230, True), (7231, False)])
-def test_max_age_outlasts_what_a_window_may_wait_for(
-    tmp_path: Path, age_s: int, *, warned: bool
-) -> None:
+def test_max_age_outlasts_what_a_window_may_wait_for(tmp_path, age_s, *, warned):
     """One alarm's windows wait for a slower one's on the same budget; too old they are denied."""
     text = edited("timing: {grace: 30s}", f"timing: {{grace: 30s, max_age: ⟦{age_s}s}}") + SLOW
     report = examine(write(tmp_path, text), environ={})
@@ -111,7 +105,7 @@ def test_max_age_outlasts_what_a_window_may_wait_for(
     assert not report.warnings
 
 
-def test_a_long_domain_has_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_long_domain_has_a_file_of_its_own(tmp_path):
     """A file is 512 KiB at most, which are checked within seconds; a byte more is not read."""
     long = "\n".join(map(str, range(100_000)))
     path = write(tmp_path, GOOD, rooms=long)

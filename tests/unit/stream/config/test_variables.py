@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -15,15 +14,12 @@ from stream.config.variables import REFERENCE
 from tests.support.checking import check
 from tests.support.configurations import MARK, edited, place, write
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SECRET = "hunter2"  # noqa: S105  # what must be seen nowhere
 METRICS = 'metrics: {custodian: "127.0.0.1:9465"}\n'
 TOKEN = edited(METRICS, "metrics: {custodian_token: ⟦'${file:secrets/token}'}\n")
 
 
-def _given(folder: Path, held: bytes, text: str = TOKEN) -> Path:
+def _given(folder, held, text=TOKEN):
     """Write a configuration and the file that it reads a token from."""
     (folder / "secrets").mkdir(exist_ok=True)
     (folder / "secrets" / "token").write_bytes(held)
@@ -40,15 +36,13 @@ def _given(folder: Path, held: bytes, text: str = TOKEN) -> Path:
         ("ключ\n".encode(), "ключ"),
     ],
 )
-def test_a_value_is_what_a_file_holds_less_one_newline(
-    tmp_path: Path, held: bytes, value: str
-) -> None:
+def test_a_value_is_what_a_file_holds_less_one_newline(tmp_path, held, value):
     """Whoever writes the file, with an editor or `printf`, means the same; no variable inside."""
     alarms = load(_given(tmp_path, held), environ={"HOME": "elsewhere"})
     assert alarms.settings.custodian_token == value
 
 
-def test_a_file_may_be_part_of_a_value_beside_variables(tmp_path: Path) -> None:
+def test_a_file_may_be_part_of_a_value_beside_variables(tmp_path):
     """A database's password stands in the middle of its address."""
     text = edited(
         METRICS,
@@ -68,9 +62,7 @@ def test_a_file_may_be_part_of_a_value_beside_variables(tmp_path: Path) -> None:
         (b"hunter2" * 10_000, "is longer than 64 KiB"),
     ],
 )
-def test_what_is_no_secret_is_refused_where_it_is_named(
-    tmp_path: Path, held: bytes, said: str
-) -> None:
+def test_what_is_no_secret_is_refused_where_it_is_named(tmp_path, held, said):
     """The error has a place, the path and a reason, and nothing of what the file holds."""
     (error,) = check(_given(tmp_path, held), environ={})
     assert error.message == f"the file secrets/token {said}"
@@ -81,7 +73,7 @@ def test_what_is_no_secret_is_refused_where_it_is_named(
 @pytest.mark.parametrize(
     "path", ["missing", "secrets", "secrets/token/below", "/dev/zero", "a\0b", "~nobody-here/x"]
 )
-def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, path: str) -> None:
+def test_a_file_that_cannot_be_read_is_one_error(tmp_path, path):
     """Missing, a folder, a device, no path at all."""
     text = TOKEN.replace("secrets/token", path.replace("\0", "\\0")).replace("'", '"')
     (error,) = check(_given(tmp_path, b"hunter2", text), environ={})
@@ -90,7 +82,7 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, path: str) -> N
     assert "starts at this file's folder" in error.hint
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for(tmp_path):
     """Nobody may ever write into it."""
     file = _given(tmp_path, b"hunter2")
     (tmp_path / "secrets" / "token").unlink()
@@ -99,7 +91,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert "a pipe, not a file" in error.message
 
 
-def test_errors_about_the_value_show_the_reference(tmp_path: Path) -> None:
+def test_errors_about_the_value_show_the_reference(tmp_path):
     """An address that is none is told as it is written, never as the file has it."""
     text = TOKEN.replace("custodian_token", "custodian")
     (error,) = check(_given(tmp_path, b"hunter2", text), environ={})
@@ -108,7 +100,7 @@ def test_errors_about_the_value_show_the_reference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "plan"])
-def test_no_command_prints_what_a_file_held(tmp_path: Path, command: str) -> None:
+def test_no_command_prints_what_a_file_held(tmp_path, command):
     """Token, database and broker come from files; what is said of them holds no secret."""
     text = edited(
         METRICS,
@@ -128,10 +120,10 @@ def test_no_command_prints_what_a_file_held(tmp_path: Path, command: str) -> Non
 
 
 @pytest.mark.parametrize("opened", ["${file:", "${A:-"])
-def test_what_is_never_closed_is_read_once(opened: str) -> None:
+def test_what_is_never_closed_is_read_once(opened):
     """Twice as many take twice as long, not four times."""
 
-    def took_s(times: int) -> float:
+    def took_s(times):
         text = opened * times
         began = time.process_time()
         found = list(REFERENCE.finditer(text))
@@ -142,7 +134,7 @@ def test_what_is_never_closed_is_read_once(opened: str) -> None:
     assert twice < 3 * once
 
 
-def test_a_variable_called_file_keeps_its_default(tmp_path: Path) -> None:
+def test_a_variable_called_file_keeps_its_default(tmp_path):
     """`${file:-x}` was a variable before files could be read."""
     text = TOKEN.replace("${file:secrets/token}", "${file:-plain}")
     value = load(_given(tmp_path, b"", text), environ={}).settings.custodian_token

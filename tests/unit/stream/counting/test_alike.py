@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from stream.windows.calendars import FixedCalendar
 from tests.support import reference
 
 _QUERY = reference.make_query(reference.scenes()[0], Weight.RANK)
-_OTHERS: dict[str, Any] = {
+_OTHERS = {
     "where": reference.OPEN,
     "domain": Domain(("room",), (("bar",),)),
     "aggregates": (AggregateSpec(Weight.COUNT),),
@@ -25,14 +24,14 @@ _OTHERS: dict[str, Any] = {
 }
 
 
-def members(protocol: type) -> set[str]:
+def members(protocol):
     """Return what a protocol lets its users read."""
     found = (vars(each).items() for each in protocol.__mro__)
     return {name for items in found for name, value in items if isinstance(value, property)}
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(_QUERY)])
-def test_a_key_holds_all_that_counting_may_read_and_nothing_else(name: str) -> None:
+def test_a_key_holds_all_that_counting_may_read_and_nothing_else(name):
     """Another value of a field makes another key, iff the protocol has the field; a feed is one."""
     other = replace(_QUERY, **{name: _OTHERS.get(name, object())})
     selects = selection_key(other) != selection_key(_QUERY)
@@ -42,7 +41,7 @@ def test_a_key_holds_all_that_counting_may_read_and_nothing_else(name: str) -> N
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(AggregateSpec)])
-def test_every_field_of_a_statistic_is_part_of_the_key(name: str) -> None:
+def test_every_field_of_a_statistic_is_part_of_the_key(name):
     """Statistics have no equality of their own, because of their arrays: those count by value."""
     (spec,) = _QUERY.aggregates
     same = replace(spec, pivots=spec.pivots.copy())

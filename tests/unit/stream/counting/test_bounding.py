@@ -20,7 +20,7 @@ from tests.support import reference
 from tests.support.reference import Counted, Event, cell_and_weights, is_member, statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 SMALL = reference.scenes()[:4]
 
 
-def neighbours(budget: Budget, log: list[Event]) -> Iterator[tuple[list[Event], list[Event]]]:
+def neighbours(budget, log):
     """Yield every log with one privacy unit less, and the events that are gone."""
 
-    def unit(at: int, event: Event) -> object:
+    def unit(at, event):
         if budget.unit is PrivacyUnit.EVENT:
             return at
         valid = 0 <= event.time_ms < reference.LIMIT_MS
@@ -50,9 +50,7 @@ def neighbours(budget: Budget, log: list[Event]) -> Iterator[tuple[list[Event], 
         )
 
 
-def breach(
-    count: Counter, scene: reference.Scene, query: Alarm, budget: Budget, log: list[Event]
-) -> str:
+def breach(count, scene, query, budget, log):
     """Return how a counter lets one neighbour do more than it may; empty when it does not."""
     user, caps = budget.unit is PrivacyUnit.USER, budget.contribution
     events, groups = (caps.events_per_cell, caps.predicates_per_window) if user else (1, 1)
@@ -88,14 +86,7 @@ def breach(
     return ""
 
 
-def random_case(
-    seed: int,
-    unit: PrivacyUnit,
-    *,
-    ids: bool,
-    kind: Weight | None = None,
-    statistics: int = 0,
-) -> Case:
+def random_case(seed, unit, *, ids, kind=None, statistics=0):
     """Return a scene, a query, a budget and a log.
 
     The query has so many statistics of any kind; where none are asked for, one plain one.
@@ -115,10 +106,10 @@ def random_case(
     return scene, query, budget, reference.random_log(scene, 24, rng)
 
 
-def each_window(members: Membership, bounded: Bounding) -> Counter:
+def each_window(members, bounded):
     """Build a counter from a rule of membership and a rule of bounding."""
 
-    def count(query: Alarm, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
+    def count(query, budget, log, indexes):
         found = {}
         for index in indexes:
             counted = bounded(query, budget, members(query, log, index))
@@ -128,16 +119,16 @@ def each_window(members: Membership, bounded: Bounding) -> Counter:
     return count
 
 
-def honest_members(query: Alarm, log: list[Event], index: int) -> list[Event]:
+def honest_members(query, log, index):
     """Return the events of a window, each judged alone."""
     return [event for event in log if is_member(query, event, index)]
 
 
-def duplicates(key: Callable[[Alarm, Event], object]) -> Bounding:
+def duplicates(key):
     """Return a broken rule: members with the same key are copies of the first of them."""
 
-    def bounded(query: Alarm, budget: Budget, members: list[Event]) -> list[list[Event]]:
-        first: dict[object, Event] = {}
+    def bounded(query, budget, members):
+        first = {}
         for event in members:
             first.setdefault(key(query, event), event)
         return reference.bounded(query, budget, list(first.values()))
@@ -152,9 +143,7 @@ across_periods = each_window(
 )
 
 
-def duplicates_before_membership(
-    query: Alarm, budget: Budget, log: list[Event], indexes: range
-) -> dict[int, Counted]:
+def duplicates_before_membership(query, budget, log, indexes):
     """Broken: a copy that the window does not contain makes the one it contains a duplicate."""
     usable = [event for event in log if cell_and_weights(query, event)]
     (unique,) = reference.bounded(query, budget, usable)
@@ -170,9 +159,7 @@ def duplicates_before_membership(
     st.sampled_from(list(Weight)),
     st.sampled_from([None, False, True]),
 )
-def test_one_neighbour_moves_only_its_own_cells(
-    seed: int, unit: PrivacyUnit, ids: bool, kind: Weight, outer: bool | None
-) -> None:
+def test_one_neighbour_moves_only_its_own_cells(seed, unit, ids, kind, outer):
     """No event, and no person within one period, moves more than sensitivity says.
 
     Nor where groups are counted whole, within outer groups or without.
@@ -192,12 +179,12 @@ def test_one_neighbour_moves_only_its_own_cells(
     ],
     ids=["by id, event", "by id, user", "before membership"],
 )
-def test_the_check_catches_broken_counters(twin: Counter, unit: PrivacyUnit) -> None:
+def test_the_check_catches_broken_counters(twin, unit):
     """A counter in which events decide over each other is caught."""
     assert any(breach(twin, *random_case(seed, unit, ids=True)) for seed in range(60))
 
 
-def test_the_check_catches_duplicates_across_periods() -> None:
+def test_the_check_catches_duplicates_across_periods():
     """A copy in the next period is another event: else leaving out a period moves a foreign cell.
 
     ::

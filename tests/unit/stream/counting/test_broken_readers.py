@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from accountant.units import PrivacyUnit
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.units import Units
 from stream.model.feeds import Codec
 from tests.support.neighbours import breach, part_of, scattered
 from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, random_log
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stream.events.decoder import Batch, Record
-    from tests.support.neighbours import Reader
 
 
 class StopsAtLate(PartitionReader):
@@ -28,7 +21,7 @@ class StopsAtLate(PartitionReader):
 
     stopped = False
 
-    def count_batch(self, batch: Batch) -> None:
+    def count_batch(self, batch):
         """Count until a record comes two minutes after its event time."""
         late = np.flatnonzero(batch.append_ms - batch.time_ms > MINUTE_MS)
         keep = slice(0, 0 if self.stopped else late[0] if len(late) else None)
@@ -39,7 +32,7 @@ class StopsAtLate(PartitionReader):
 class DropsBatches(PartitionReader):
     """Its decoder drops the whole message for one bad row."""
 
-    def read(self, records: Sequence[Record]) -> None:
+    def read(self, records):
         """Leave out messages that are not good throughout."""
         for record in records:
             decoder = self._decoders[self.layouts.newest]
@@ -50,7 +43,7 @@ class DropsBatches(PartitionReader):
 class SharesCaps(PartitionReader):
     """Takes everybody for one person, so that one person's events use up the caps of others."""
 
-    def count_batch(self, batch: Batch) -> None:
+    def count_batch(self, batch):
         """Forget who it was."""
         super().count_batch(replace(batch, unit=Units.of(np.zeros((len(batch), 2), np.uint64))))
 
@@ -60,7 +53,7 @@ class Watermark(PartitionReader):
 
     seen_ms = 0
 
-    def count_batch(self, batch: Batch) -> None:
+    def count_batch(self, batch):
         """Replace append times by the watermark."""
         sane = np.where(batch.time_ms < 2 * START_MS, batch.time_ms, 0)
         marks = np.maximum.accumulate(np.append(self.seen_ms, sane))[1:]
@@ -71,7 +64,7 @@ class Watermark(PartitionReader):
 class NoCaps(PartitionReader):
     """Counts every event of a person."""
 
-    def count_batch(self, batch: Batch) -> None:
+    def count_batch(self, batch):
         """Make every event a person of its own."""
         unit = batch.unit.hashes()
         unit[:, 0] ^= batch.offset.astype(np.uint64)
@@ -81,7 +74,7 @@ class NoCaps(PartitionReader):
 class ClosesBySending(PartitionReader):
     """Believes times that senders chose, and takes them for the progress of the log."""
 
-    def read(self, records: Sequence[Record]) -> None:
+    def read(self, records):
         """Let any record's time close windows."""
         super().read(records)
         times = [record.timestamp_ms for record in records]
@@ -91,7 +84,7 @@ class ClosesBySending(PartitionReader):
 class CutsByReads(PartitionReader):
     """Forgets a window as soon as a read shows that it is over, before it counts that read."""
 
-    def read(self, records: Sequence[Record]) -> None:
+    def read(self, records):
         """Move on first, then count."""
         newest_ms = max((r.timestamp_ms for r in records if r.log_append), default=0)
         for state in self._states.values():
@@ -103,12 +96,12 @@ class CutsByReads(PartitionReader):
 class StartsAtWindow(PartitionReader):
     """Takes the start of its oldest window for the start of the slice."""
 
-    def begin(self, cursors: Any, start: ReadStart, used: Any = None) -> None:
+    def begin(self, cursors, start, used=None):
         """Remember where that is."""
         super().begin(cursors, start, used)
         self.oldest_ms = min(cursors.values())
 
-    def count_batch(self, batch: Batch) -> None:
+    def count_batch(self, batch):
         """Leave out what was appended before."""
         super().count_batch(part_of(batch, batch.append_ms >= self.oldest_ms))
 
@@ -126,7 +119,7 @@ class StartsAtWindow(PartitionReader):
         (ClosesBySending, Codec.JSON, PrivacyUnit.EVENT),
     ],
 )
-def test_broken_readers_are_caught(twin: Reader, codec: Codec, unit: PrivacyUnit) -> None:
+def test_broken_readers_are_caught(twin, codec, unit):
     """The check that the pipeline passes fails readers that let one event do more."""
     setup = Setup(codec, unit, ids=False, partitions=2)
     logs = (random_log(setup, random.Random(f"twin {seed}")) for seed in range(30))
@@ -135,7 +128,7 @@ def test_broken_readers_are_caught(twin: Reader, codec: Codec, unit: PrivacyUnit
 
 @pytest.mark.long
 @pytest.mark.parametrize("twin", [CutsByReads, StartsAtWindow])
-def test_readers_that_depend_on_reads_are_caught(twin: Reader) -> None:
+def test_readers_that_depend_on_reads_are_caught(twin):
     """The check that the pipeline passes fails readers whose counts depend on how they read."""
     setup = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=1)
     rng = random.Random(5)
@@ -143,7 +136,7 @@ def test_readers_that_depend_on_reads_are_caught(twin: Reader) -> None:
     assert any(scattered(setup.alarms, setup, log, rng, twin) for log in logs)
 
 
-def test_a_sensitivity_without_caps_is_caught() -> None:
+def test_a_sensitivity_without_caps_is_caught():
     """Step counts of a test that forgot ``events_per_cell`` move by more than one."""
     setup = Setup(Codec.ARROW, PrivacyUnit.USER, ids=False, partitions=1)
     alarms = setup.alarms

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 
-from stream.counting.bounding import Bounds, Capped, Contributions
+from stream.counting.bounding import Capped, Contributions
 from tests.support.contributions import RNG, RULES, random_rows
 
-if TYPE_CHECKING:
-    import numpy as np
 
-
-def fates(bounds: Bounds, rows: Contributions) -> list[str]:
+def fates(bounds, rows):
     """Meet rows one by one, and return why each counts in no statistic; nothing if it does."""
-    used: set[tuple[object, ...]] = set()
-    number: Counter[tuple[int, ...]] = Counter()
-    reached: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    met: set[tuple[int, int, int]] = set()
+    used = set()
+    number = Counter()
+    reached = defaultdict(list)
+    met = set()
     found = []
     for at in range(len(rows)):
         unit, period, cell = (int(of[at]) for of in (rows.unit.number, rows.period, rows.cell))
@@ -54,12 +50,12 @@ def fates(bounds: Bounds, rows: Contributions) -> list[str]:
 
 @settings(max_examples=300)
 @given(RULES, RNG)
-def test_every_event_left_out_is_told_once(bounds: Bounds, rng: np.random.Generator) -> None:
+def test_every_event_left_out_is_told_once(bounds, rng):
     """What counts, and what does not for which reason, is what a walk through the rows finds."""
     rows = random_rows(rng, int(rng.integers(0, 200)), bounds)
     walked = fates(bounds, rows)
 
-    def beyond(cap: str) -> tuple[int, int]:
+    def beyond(cap):
         people = [unit for unit, fate in zip(rows.unit.number, walked, strict=True) if fate == cap]
         return len(people), len(set(people))
 
@@ -70,7 +66,7 @@ def test_every_event_left_out_is_told_once(bounds: Bounds, rng: np.random.Genera
 
 
 @given(RULES, RNG)
-def test_compacting_first_changes_nothing(rules: Bounds, rng: np.random.Generator) -> None:
+def test_compacting_first_changes_nothing(rules, rng):
     """Bounding the union of compacted groups equals bounding the union of all their rows."""
     rows = random_rows(rng, int(rng.integers(1, 80)), rules)
     group = rng.integers(0, 3, len(rows))

@@ -7,7 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,6 @@ from tests.support import reference
 from tests.support.contributions import rows_of
 
 if TYPE_CHECKING:
-    from stream.counting.bounding import Contributions
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from tests.support.reference import Event
@@ -39,7 +38,7 @@ TUMBLING = SCENES[0]
 EVENT = reference.make_budget(PrivacyUnit.EVENT)
 
 
-def some_case(rng: random.Random) -> Case:
+def some_case(rng):
     """Return a scene, a query of one statistic or of several, a budget and a log."""
     scene = rng.choice(SCENES)
     several = [reference.random_spec(rng) for _ in range(rng.randrange(5))]
@@ -64,7 +63,7 @@ def some_case(rng: random.Random) -> Case:
 @pytest.mark.long
 @settings(max_examples=400)
 @given(st.integers(0, 2**32), st.booleans())
-def test_every_window_equals_the_reference(seed: int, often: bool) -> None:
+def test_every_window_equals_the_reference(seed, often):
     """Every window of every shape holds what the reference finds, however the log is split.
 
     Whatever was cut before, in any order, or forgotten; also if rows are compacted after every one.
@@ -89,7 +88,7 @@ def test_every_window_equals_the_reference(seed: int, often: bool) -> None:
         assert reference.cut(counter, index) == expected
 
 
-def test_cells_of_several_fields_number_as_the_domain_does() -> None:
+def test_cells_of_several_fields_number_as_the_domain_does():
     """The cell of a row is the index under which the domain names its values."""
     domain = Domain(("floor", "lit", "room"), (("1", "-2"), ("true", "false"), ("x", "y", "z")))
     batch = batch_of(
@@ -101,7 +100,7 @@ def test_cells_of_several_fields_number_as_the_domain_does() -> None:
     assert named == [["1", "true", "y"], ["-2", "false", "z"], ["-2", "true", "x"]]
 
 
-def batch_of(**columns: list[Any]) -> Any:
+def batch_of(**columns):
     """Return what projection reads of a batch of these columns."""
     return SimpleNamespace(rows=pa.record_batch({n: pa.array(v) for n, v in columns.items()}))
 
@@ -113,9 +112,7 @@ def batch_of(**columns: list[Any]) -> Any:
     st.integers(-(2**62), 0) | st.integers(-9, 0),
     st.integers(0, 2**62) | st.integers(0, 9),
 )
-def test_integers_become_granules_exactly(
-    values: list[int], resolution: Fraction, lo: int, hi: int
-) -> None:
+def test_integers_become_granules_exactly(values, resolution, lo, hi):
     """Whole numbers are divided by the resolution exactly, halves to even, and clipped."""
     spec = AggregateSpec(Weight.SUM, "size", lo, hi, resolution)
     found = Columns(batch_of(size=[*values, None])).granules(spec)[:-1]
@@ -126,7 +123,7 @@ TERMS = st.tuples(st.integers(0, 39), st.integers(-(2**62), 2**62) | st.integers
 
 
 @given(st.lists(st.lists(TERMS, max_size=20), max_size=3), st.integers(40, 400))
-def test_sums_saturate_only_when_read(parts: list[list[tuple[int, int]]], cells: int) -> None:
+def test_sums_saturate_only_when_read(parts, cells):
     """Sums beyond 2**62 on the way come back exactly, and saturate at the end."""
     whole, exact = Sums(cells), Counter[int]()
     for terms in parts:
@@ -143,7 +140,7 @@ def test_sums_saturate_only_when_read(parts: list[list[tuple[int, int]]], cells:
     ]
 
 
-def test_rows_out_of_log_order_are_refused() -> None:
+def test_rows_out_of_log_order_are_refused():
     """A row that comes twice, or again after a seek, cannot be counted twice."""
     counter = WindowCounter(reference.make_query(TUMBLING, Weight.COUNT), EVENT)
     counter.add(rows_of(3, offset=np.array([4, 4, 5])))
@@ -154,7 +151,7 @@ def test_rows_out_of_log_order_are_refused() -> None:
     assert counter.cuts(0)[0].value.tolist() == [4]
 
 
-def test_what_would_count_wrongly_is_refused() -> None:
+def test_what_would_count_wrongly_is_refused():
     """Windows that are forgotten, and weights whose sums could not be told."""
     counter = WindowCounter(reference.make_query(TUMBLING, Weight.COUNT), EVENT)
     counter.forget_before(5)
@@ -166,13 +163,13 @@ def test_what_would_count_wrongly_is_refused() -> None:
         WindowCounter(boundless, EVENT)
 
 
-def kept(counter: WindowCounter) -> list[Contributions]:
+def kept(counter):
     """Return all rows that a counter keeps, part by part."""
     groups = [group for pane in counter._panes.values() for group in pane.values()]
     return [part for group in groups for part in group.parts]
 
 
-def test_memory_is_bounded_by_people_and_cells() -> None:
+def test_memory_is_bounded_by_people_and_cells():
     """A hundred thousand events of three people leave no more rows than caps allow."""
     query = reference.make_query(TUMBLING, Weight.COUNT)
     budget = reference.make_budget(PrivacyUnit.USER, TUMBLING.periods, 1, 2)
@@ -185,7 +182,7 @@ def test_memory_is_bounded_by_people_and_cells() -> None:
     assert int(counter.cuts(0)[0].value.sum()) == 3 * 2
 
 
-def test_a_few_rows_do_not_hold_everybody_who_was_met() -> None:
+def test_a_few_rows_do_not_hold_everybody_who_was_met():
     """What a window keeps is its own people, however many a reader has met; many rows share."""
     query = reference.make_query(TUMBLING, Weight.DISTINCT_UNITS)
     met = Roster(np.arange(2_000, dtype=np.uint64).reshape(1_000, 2))
@@ -196,7 +193,7 @@ def test_a_few_rows_do_not_hold_everybody_who_was_met() -> None:
         assert int(counter.cuts(0)[0].value.sum()) == count
 
 
-def test_late_rows_in_a_large_domain_stay_small() -> None:
+def test_late_rows_in_a_large_domain_stay_small():
     """A row in a domain of a million groups costs no dense array."""
     sums = Sums(1_000_000)
     for cell in (999_999, 5, 999_999):

@@ -11,7 +11,6 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -23,12 +22,6 @@ from stream.windows.cumulative import CumulativeCalendar
 from tests.support.neighbours import dense, neighbours, read, scattered
 from tests.support.random_logs import MINUTE_MS, Setup, random_log
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from stream.model.alarms import Alarms
-    from tests.support.random_logs import Event, Log
-
 STEPS = 3
 PLAIN = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=2)
 SETUPS = [PLAIN, Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=True, partitions=1)]
@@ -37,7 +30,7 @@ Looks = dict[tuple[str, int], np.ndarray]
 
 
 @cache
-def early(setup: Setup) -> Alarms:
+def early(setup):
     """Return counts, distinct counts and sums over windows that are looked at every minute."""
     alarms = setup.alarms
     calendar = CumulativeCalendar(STEPS * MINUTE_MS, MINUTE_MS)
@@ -48,9 +41,9 @@ def early(setup: Setup) -> Alarms:
     return replace(alarms, by_name=queries)
 
 
-def looked(setup: Setup, log: Log) -> Looks:
+def looked(setup, log):
     """Return what every look sees, all partitions together."""
-    found: Any = defaultdict(Counter)
+    found = defaultdict(Counter)
     for partition, messages in enumerate(log):
         for key, partial in read(early(setup), setup, partition, messages).items():
             window = key.start_ms - key.start_ms % (STEPS * MINUTE_MS)
@@ -62,7 +55,7 @@ def looked(setup: Setup, log: Log) -> Looks:
     }
 
 
-def moves(setup: Setup, log: Log) -> Iterator[tuple[str, int, np.ndarray, Event]]:
+def moves(setup, log):
     """Yield what an event that is gone moves: alarm, window, shape (looks, cells), the event."""
     full = looked(setup, log)
     for rest, (gone,) in neighbours(setup, log):
@@ -71,18 +64,18 @@ def moves(setup: Setup, log: Log) -> Iterator[tuple[str, int, np.ndarray, Event]
                 yield query, window, change, gone
 
 
-def steady(change: np.ndarray) -> bool:
+def steady(change):
     """Whether every look from one on has moved by the same, and none before."""
     moved = change[change.any(axis=1)]
     return bool((moved == moved[0]).all()) and bool((change[-len(moved) :] == moved).all())
 
 
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
-def test_an_event_moves_one_cell_of_one_window_from_its_step_on(setup: Setup) -> None:
+def test_an_event_moves_one_cell_of_one_window_from_its_step_on(setup):
     """Whatever else is in the log: late, early, doubled, broken."""
     alarms, seen = early(setup), set()
     for seed in range(2):
-        of_event: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+        of_event = defaultdict(set)
         for query, window, change, gone in moves(setup, random_log(setup, random.Random(seed))):
             own = (gone.ts - window) // MINUTE_MS
             assert 0 <= own < STEPS
@@ -99,7 +92,7 @@ def test_an_event_moves_one_cell_of_one_window_from_its_step_on(setup: Setup) ->
     assert {query for query, _, _ in seen} == set(alarms.by_name)
 
 
-def test_distinct_counts_are_no_counts_in_which_events_stay() -> None:
+def test_distinct_counts_are_no_counts_in_which_events_stay():
     """The same look at them finds an event that later ones stand for: they pay for both."""
     logs = (random_log(PLAIN, random.Random(seed), size=30) for seed in range(20))
     assert any(
@@ -113,13 +106,13 @@ def test_distinct_counts_are_no_counts_in_which_events_stay() -> None:
 class BeginsAtTheStep(PartitionReader):
     """Broken twin: who comes back when steps are overdue reads from the oldest of them on."""
 
-    def reads_from_ms(self, cursors: Mapping[str, int], used: Any = None) -> int:
+    def reads_from_ms(self, cursors, used=None):
         """Leave the steps before it out."""
         del used
         return min(cursors.values()) - self.feed.allowed_skew_ms
 
 
-def test_who_comes_back_at_a_later_step_counts_the_window_from_its_start() -> None:
+def test_who_comes_back_at_a_later_step_counts_the_window_from_its_start():
     """Partials are those of a reader that never stopped; a twin that reads too little is caught."""
     rng = random.Random("back")
     logs = [random_log(PLAIN, rng) for _ in range(10)]

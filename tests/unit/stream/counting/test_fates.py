@@ -6,7 +6,6 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -23,29 +22,23 @@ from tests.support.decoding import ipc
 from tests.support.neighbours import reader_for
 from tests.support.random_logs import MINUTE_MS, START_MS, alarms_of
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Alarms
-
-
-def counted(alarms: Alarms, records: Sequence[Record], begin_ms: int = START_MS) -> Counter[str]:
+def counted(alarms, records, begin_ms=START_MS):
     """Return what a reader tells of events: how many it read, and which it dropped."""
-    told: Counter[str] = Counter()
+    told = Counter()
     reader = reader_for(alarms, on_read=lambda many: told.update(read=many), on_drops=told.update)
     reader.begin(dict.fromkeys(alarms.by_name, begin_ms), ReadStart(whole=True))
     reader.read(list(records))
     return told
 
 
-def row(**fields: Any) -> dict[str, Any]:
+def row(**fields):
     """Return an event that every alarm counts, but for some fields."""
     good = {"person": "ann", "room": "attic", "amount": 2.0, "open": True, "ts": START_MS}
     return good | fields
 
 
-def test_rows_read_again_for_windows_decided_before_are_no_drops() -> None:
+def test_rows_read_again_for_windows_decided_before_are_no_drops():
     """After a restart a slice begins in windows that are over: they took their rows then."""
     later_ms = START_MS + MINUTE_MS
     records = [
@@ -56,7 +49,7 @@ def test_rows_read_again_for_windows_decided_before_are_no_drops() -> None:
     assert counted(alarms, records, later_ms) == {"read": 2}
 
 
-def test_events_are_counted_not_messages() -> None:
+def test_events_are_counted_not_messages():
     """Every row of an Arrow message is an event; a message that cannot be read is one, dropped."""
     alarms = alarms_of(Codec.ARROW, PrivacyUnit.EVENT, ids=False)
     rows = [row(), row(room="hall"), row(person=None)]
@@ -72,7 +65,7 @@ def test_events_are_counted_not_messages() -> None:
 
 
 @pytest.mark.parametrize("scene", reference.scenes(), ids=lambda scene: scene.name)
-def test_fates_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> None:
+def test_fates_are_those_of_a_row_by_row_reference(scene):
     """Whatever windows, domains, filters and faults: the farthest that any alarm brings a row."""
     rng = random.Random(scene.name)
     queries = [
@@ -90,7 +83,7 @@ def test_fates_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> No
         assert found == [max(fate_of(query, event) for query in some) for event in log]
 
 
-def fate_of(query: Alarm, event: reference.Event) -> Fate:
+def fate_of(query, event):
     """Return what one alarm makes of one event, rule by rule."""
     asked = [
         spec
@@ -106,7 +99,7 @@ def fate_of(query: Alarm, event: reference.Event) -> Fate:
     return fate_in_time(query, event)
 
 
-def fate_in_time(query: Alarm, event: reference.Event) -> Fate:
+def fate_in_time(query, event):
     """Return what an alarm's windows make of an event that has a cell and a weight."""
     if not all(0 <= at_ms < reference.LIMIT_MS for at_ms in (event.time_ms, event.append_ms)):
         return Fate.BAD_TIME

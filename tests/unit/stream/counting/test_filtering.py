@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +13,9 @@ from hypothesis import strategies as st
 from operators.conditions.comparison import Comparison
 from stream.counting.filtering import passing
 from stream.model.feeds import FieldType
-from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or, Where
+from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-KINDS: dict[str, tuple[FieldType, pa.DataType, list[Any]]] = {
+KINDS = {
     "name": (FieldType.STRING, pa.string(), ["", "a", "b", "ä", "z", "\U0001f600", "\uffff"]),
     "size": (FieldType.INTEGER, pa.int64(), [-(2**63), -1, 0, 1, 2**63 - 1]),
     "paid": (FieldType.FLOAT, pa.float64(), [-1.5, -0.0, 0.0, 1e-300, 1.5, float("inf")]),
@@ -28,12 +24,10 @@ KINDS: dict[str, tuple[FieldType, pa.DataType, list[Any]]] = {
 }
 SCHEMA = pa.schema([(name, stored) for name, (_, stored, _) in KINDS.items()])
 VALUES = {name: st.sampled_from(values) for name, (*_, values) in KINDS.items()}
-DIRECT: dict[Comparison, Callable[[Any, Any], bool]] = {
-    each: getattr(operator, each.name.lower()) for each in Comparison
-}
+DIRECT = {each: getattr(operator, each.name.lower()) for each in Comparison}
 
 
-def evaluate(where: Where, row: dict[str, Any]) -> bool | None:
+def evaluate(where, row):
     """Evaluate one row directly; ``None`` is unknown."""
     match where:
         case Compare():
@@ -57,7 +51,7 @@ def evaluate(where: Where, row: dict[str, Any]) -> bool | None:
 
 
 @st.composite
-def leaves(draw: st.DrawFn) -> Where:
+def leaves(draw):
     """Draw a comparison, a membership or a null test."""
     name = draw(st.sampled_from(list(KINDS)))
     kind, form = KINDS[name][0], draw(st.integers(0, 2))
@@ -88,7 +82,7 @@ ROWS = st.lists(
 @settings(max_examples=150)
 @given(TREES, ROWS)
 @example(IsNull("name"), [])
-def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, Any]]) -> None:
+def test_masks_agree_with_direct_evaluation(where, rows):
     """A row passes iff the expression is true for it, whatever is null and stands beside it."""
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     mask = passing(where, batch)
@@ -97,7 +91,7 @@ def test_masks_agree_with_direct_evaluation(where: Where, rows: list[dict[str, A
 
 
 @pytest.mark.parametrize("comparator", list(Comparison))
-def test_bytes_that_are_not_utf8_fail_no_mask(comparator: Comparison) -> None:
+def test_bytes_that_are_not_utf8_fail_no_mask(comparator):
     """Strings are compared without decoding: a broken one harms no other row."""
     raw = pa.array([b"a", b"\xff\xfe", None, b"b"], pa.binary())
     broken = pa.Array.from_buffers(pa.string(), 4, raw.buffers(), raw.null_count)

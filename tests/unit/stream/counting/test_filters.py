@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -21,16 +20,11 @@ from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from tests.support.contributions import random_rows
 from tests.unit.stream.counting.test_sharing import _SETUPS, told_apart
 
-if TYPE_CHECKING:
-    from stream.counting.bounding import Contributions
-    from stream.model.filters import Where
-    from tests.support.random_logs import Setup
-
 _MANY = 70  # more than a word has bits
 _WIDTHS = {"narrow": 2**20, "wide": 0}
 
 
-_LEAVES: list[Where] = [
+_LEAVES = [
     *(IsNull(name) for name in ("amount", "open", "event")),
     *(
         Compare("amount", FieldType.FLOAT, comparison, amount)
@@ -45,7 +39,7 @@ _FILTERS = [*_LEAVES, *map(Not, _LEAVES), *map(And, pairwise(_LEAVES)), *map(Or,
 """Over fields that events leave out, spell wrongly or repeat."""
 
 
-def _counts_otherwise(setup: Setup, rng: random.Random) -> str:
+def _counts_otherwise(setup, rng):
     """Return which of many alarms counts otherwise beside the others than alone."""
     alarms = setup.alarms
     wheres = [None, *rng.sample(_FILTERS, _MANY)]
@@ -60,9 +54,7 @@ def _counts_otherwise(setup: Setup, rng: random.Random) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("width", _WIDTHS)
 @pytest.mark.parametrize("setup", _SETUPS, ids=str)
-def test_filters_that_are_counted_together_count_what_they_do_alone(
-    setup: Setup, width: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_filters_that_are_counted_together_count_what_they_do_alone(setup, width, monkeypatch):
     """Sums, offsets and all, with duplicates, late rows, nulls and caps, compacted at every row."""
     monkeypatch.setattr(counter, "_COMPACT_ROWS", 0)
     monkeypatch.setattr(counter, "_CHUNK_ROWS", 7)
@@ -72,7 +64,7 @@ def test_filters_that_are_counted_together_count_what_they_do_alone(
 
 
 SPREAD, ENDS, GROUPED = counter.spread, counter.ends, filters.grouped
-MISTAKES: dict[str, tuple[Any, str, Any]] = {
+MISTAKES = {
     "every filter takes what any does": (
         counter,
         "spread",
@@ -93,7 +85,7 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_broken_twins_are_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_twins_are_caught(mistake, monkeypatch):
     """Filters or offsets taken for those of others, or people left out."""
     monkeypatch.setattr(counter, "_COMPACT_ROWS", 0)
     monkeypatch.setattr(*MISTAKES[mistake])
@@ -101,7 +93,7 @@ def test_broken_twins_are_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_many_filters_keep_is_bounded(seed: int) -> None:
+def test_what_many_filters_keep_is_bounded(seed):
     """Whatever rows come: no more than twice what filters keep by themselves, and what they need.
 
     Ten filters are true of rows in up to 1,024 ways, of which each could keep rows of its own. A
@@ -128,7 +120,7 @@ def test_what_many_filters_keep_is_bounded(seed: int) -> None:
     assert not all(_same(rules, twin, rows, at) for at in range(count))
 
 
-def _same(rules: Bounds, some: Contributions, rows: Contributions, at: int) -> bool:
+def _same(rules, some, rows, at):
     """Tell whether a filter counts the same of some rows as of all."""
     kept, whole = (
         rules.apply(replace(each, asked=None).take(filters.of_filter(each.asked, at)))

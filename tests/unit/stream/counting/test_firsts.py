@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stream.counting.bounding import Bounds, Contributions
+from stream.counting.bounding import Bounds
 from stream.counting.firsts import in_turn
 from stream.events.units import Units
 from tests.support.contributions import rows_of, taken
@@ -17,20 +17,20 @@ Row = tuple[int, int, int, int]
 """Place in the log, first step that takes it, person, cell."""
 
 
-def log_of(rows: list[Row]) -> Contributions:
+def log_of(rows):
     """Return rows in the order of the log."""
     place, _, person, cell = np.array(sorted(rows), np.int64).reshape(-1, 4).T
     unit = Units.of(np.stack([person, person], axis=1).astype(np.uint64))
     return taken(rows_of(len(rows), offset=place, cell=cell, unit=unit))
 
 
-def counted(rows: list[Row], steps: int, bounds: Bounds) -> list[list[tuple[int, int]]]:
+def counted(rows, steps, bounds):
     """Return person and cell of what each step counts."""
-    found: list[list[tuple[int, int]]] = []
+    found = []
     for step in range(steps):
         of = {at: [row for row in rows if row[1] == at] for at in range(step + 1)}
         turned = in_turn({at: [log_of(some)] for at, some in of.items() if some}, step)
-        who: list[tuple[int, int]] = []
+        who = []
         if turned is not None:
             ordered, before = turned
             left = bounds.apply(ordered)
@@ -40,10 +40,10 @@ def counted(rows: list[Row], steps: int, bounds: Bounds) -> list[list[tuple[int,
     return found
 
 
-def expected(rows: list[Row], steps: int, cap: int | None) -> list[list[tuple[int, int]]]:
+def expected(rows, steps, cap):
     """Return the same by the definition: whoever counts at a step does at all later ones."""
-    reached: defaultdict[int, list[int]] = defaultdict(list)
-    found: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
+    reached = defaultdict(list)
+    found = [[] for _ in range(steps)]
     for _, step, person, cell in sorted(rows, key=lambda row: (row[1], row[0])):
         cells = reached[person]
         if cell not in cells and len(cells) != cap:
@@ -53,9 +53,7 @@ def expected(rows: list[Row], steps: int, cap: int | None) -> list[list[tuple[in
 
 
 @pytest.mark.parametrize("cap", [None, 1, 2])
-def test_steps_count_whom_the_definition_says_wherever_rows_stand_in_the_log(
-    cap: int | None,
-) -> None:
+def test_steps_count_whom_the_definition_says_wherever_rows_stand_in_the_log(cap):
     """Three rows of two people in cells of their own or the same: all steps, in every order.
 
     So they add up to windows, a person reaches as many cells as the cap says in all steps together,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,18 +15,15 @@ from stream.counting.full import Full
 from stream.events.units import Roster, Units
 from tests.support.contributions import CELLS, RNG, RULES, random_rows, rows_of, taken
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 class Met:
     """Units as a reader hands them out: of one roster, to which newcomers are added."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.roster = Roster()
-        self.known: list[list[int]] = []
+        self.known = []
 
-    def __call__(self, hashes: NDArray[np.uint64]) -> Units:
+    def __call__(self, hashes):
         """Return the units of rows by their hashes, newcomers added to the roster."""
         for unit in hashes.tolist():
             if unit not in self.known:
@@ -39,9 +35,7 @@ class Met:
 
 @settings(max_examples=200)
 @given(RULES, RNG, st.booleans(), st.sampled_from(list(product(("own", "met"), repeat=2))))
-def test_leaving_out_what_is_full_changes_nothing(
-    rules: Bounds, rng: np.random.Generator, crowded: bool, rosters: tuple[str, str]
-) -> None:
+def test_leaving_out_what_is_full_changes_nothing(rules, rng, crowded, rosters):
     """Bounded rows and what a table of the full lets through are bounded as all rows are.
 
     Whether both have the same roster, which has grown, or each its own.
@@ -63,7 +57,7 @@ def test_leaving_out_what_is_full_changes_nothing(
     assert bounded.counts.tolist() == whole.counts.tolist()
 
 
-def test_whoever_is_in_a_cell_already_does_not_come_in_again() -> None:
+def test_whoever_is_in_a_cell_already_does_not_come_in_again():
     """One event each is let through where nobody was, and where nobody is known.
 
     ::
@@ -75,7 +69,7 @@ def test_whoever_is_in_a_cell_already_does_not_come_in_again() -> None:
     rules = Bounds(True, (True,), False, 2, 1)
     people = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64))
 
-    def rows(unit: list[int], cell: list[int]) -> Contributions:
+    def rows(unit, cell):
         units = Units(np.array(unit), people)
         return taken(rows_of(len(unit), unit=units, cell=np.array(cell)))
 

@@ -12,7 +12,6 @@ import json
 from collections import Counter, defaultdict
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,14 +23,6 @@ from stream.events.records import Records
 from stream.model.routing import first_start_after
 from tests.support.neighbours import reader_for
 from tests.support.random_logs import loaded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accountant.records import Partial
-    from stream.model.alarms import Alarms
-    from tests.support.neighbours import Reader
-
 
 MINUTE_MS = 60_000
 END_MS = 30 * MINUTE_MS
@@ -68,14 +59,14 @@ WINDOWS = {
 class CountsAcross(PartitionReader):
     """Broken: routes by append times, and counts the windows across the growth, too."""
 
-    def _belongs(self, _state: Any) -> bool:
+    def _belongs(self, _state):
         return True
 
 
 class ByEventTime(CountsAcross):
     """Broken: routes each record by the time that its sender gave it."""
 
-    def _routed(self, records: Records) -> Iterator[tuple[int, Records]]:
+    def _routed(self, records):
         dated = [
             (int(self.layouts.at(np.array([json.loads(value or b"")["ts"]]))[0]), at)
             for at, value in enumerate(records.value)
@@ -88,25 +79,20 @@ class ByEventTime(CountsAcross):
 class ForgetsTheLate(PartitionReader):
     """Broken: takes windows across for those whose own time the growth lies in."""
 
-    def _belongs(self, state: Any) -> bool:
+    def _belongs(self, state):
         return bool(state.end_ms <= FROM_MS or state.start_ms >= UNTIL_MS)
 
 
-def alarms() -> Alarms:
+def alarms():
     """Return three alarms on one feed."""
     written = (ALARM.format(name=name, window=window) for name, window in WINDOWS.items())
     return loaded(CONFIG + "".join(written))
 
 
-def counted(
-    *,
-    twin: Reader = PartitionReader,
-    until_ms: int | None = UNTIL_MS,
-    first: int = 2,
-) -> list[Partial]:
+def counted(*, twin=PartitionReader, until_ms=UNTIL_MS, first=2):
     """Return what five partitions count, each person in each of them every ten seconds."""
     growth = Growth("badges", 5, first, FROM_MS, until_ms, announced_ms=0)
-    found: list[Partial] = []
+    found = []
     for partition in range(5):
         reader = reader_for(
             alarms(), twin=twin, partition=partition, partitions=first, growths=[growth]
@@ -117,7 +103,7 @@ def counted(
     return found
 
 
-def _hostile() -> Iterator[Record]:
+def _hostile():
     """Yield the same events for every partition; some are dated back, some ahead."""
     offset = 0
     for append_ms in range(0, END_MS, 10_000):
@@ -129,20 +115,20 @@ def _hostile() -> Iterator[Record]:
                 offset += 1
 
 
-def sums(partials: list[Partial]) -> Counter[tuple[str, int]]:
+def sums(partials):
     """Return how many people a window counts, over its partitions."""
-    found: Counter[tuple[str, int]] = Counter()
+    found = Counter()
     for one in partials:
         found[one.key.query, one.key.start_ms] += int(one.value.sum())
     return found
 
 
-def most_of_a_person(partials: list[Partial]) -> int:
+def most_of_a_person(partials):
     """Return how often one person counts in a window at most: there are so many of them."""
     return max(sums(partials).values()) - len(PEOPLE) + 1
 
 
-def test_nobody_counts_twice_in_a_window() -> None:
+def test_nobody_counts_twice_in_a_window():
     """Everybody is everywhere, and each window of a full crowd counts each of them once."""
     partials = counted()
     assert most_of_a_person(partials) == 1
@@ -153,14 +139,14 @@ def test_nobody_counts_twice_in_a_window() -> None:
 
 
 @pytest.mark.parametrize("twin", [ByEventTime, CountsAcross, ForgetsTheLate])
-def test_broken_readers_count_somebody_twice(twin: Reader) -> None:
+def test_broken_readers_count_somebody_twice(twin):
     """The same log shows it."""
     assert most_of_a_person(counted(twin=twin)) > 1
 
 
-def test_windows_across_a_growth_have_no_counts_and_others_have_them_all() -> None:
+def test_windows_across_a_growth_have_no_counts_and_others_have_them_all():
     """Two partitions count before it, five after it, none across; nothing else is left out."""
-    places: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    places = defaultdict(set)
     for one in counted():
         assert one.revision == 2
         places[one.key.query, one.key.start_ms].add(one.partition)
@@ -178,21 +164,21 @@ def test_windows_across_a_growth_have_no_counts_and_others_have_them_all() -> No
         assert {False, True} <= set(across)
 
 
-def test_while_a_growth_is_not_done_nothing_behind_it_is_counted() -> None:
+def test_while_a_growth_is_not_done_nothing_behind_it_is_counted():
     """When every sensor knows is not known yet, so every later window may have both."""
     partials = counted(until_ms=None)
     assert {one.partition for one in partials} == {0, 1}
     assert all(one.key.end_ms + 45_000 <= FROM_MS for one in partials)
 
 
-def test_a_single_partition_may_grow() -> None:
+def test_a_single_partition_may_grow():
     """Before, everybody belonged into partition 0, and what lies in others is nobody's."""
     partials = counted(first=1)
     assert {one.partition for one in partials if one.key.end_ms < FROM_MS} == {0}
     assert most_of_a_person(partials) == 1
 
 
-def test_append_times_that_step_back_are_routed_one_by_one() -> None:
+def test_append_times_that_step_back_are_routed_one_by_one():
     """A leader change dates a later record earlier: it is routed as records of that time were."""
     growth = Growth("badges", 5, 2, FROM_MS, UNTIL_MS, announced_ms=0)
     reader = reader_for(alarms(), partitions=2, growths=[growth])

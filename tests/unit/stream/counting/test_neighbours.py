@@ -17,14 +17,14 @@ import pytest
 
 from stream.counting.partition import PartitionReader
 from tests.support.neighbours import breach, dense, read, scattered
-from tests.support.random_logs import SETUPS, Setup, random_log
+from tests.support.random_logs import SETUPS, random_log
 
 SEEDS = range(2)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
-def test_no_neighbour_moves_more_than_its_share(setup: Setup) -> None:
+def test_no_neighbour_moves_more_than_its_share(setup):
     """One event, or one person in one period, moves its own cells by at most D, one step of s'."""
     for seed in SEEDS:
         log = random_log(setup, random.Random(f"{setup} {seed}"))
@@ -33,7 +33,7 @@ def test_no_neighbour_moves_more_than_its_share(setup: Setup) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
-def test_nothing_depends_on_reads_or_restarts(setup: Setup) -> None:
+def test_nothing_depends_on_reads_or_restarts(setup):
     """Partials, offsets included, are the same for any split and from any later slice on."""
     for seed in SEEDS:
         rng = random.Random(f"split {setup} {seed}")
@@ -42,7 +42,7 @@ def test_nothing_depends_on_reads_or_restarts(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
-def test_offsets_say_nothing_but_the_order(setup: Setup) -> None:
+def test_offsets_say_nothing_but_the_order(setup):
     """Numbering the records anew changes no statistic, so a removed record leaves no gap."""
     alarms = setup.alarms
     for partition, messages in enumerate(random_log(setup, random.Random(str(setup)), size=30)):

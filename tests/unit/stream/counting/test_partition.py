@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,6 @@ from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
 from tests.support.neighbours import reader_for
 from tests.support.random_logs import loaded
-
-if TYPE_CHECKING:
-    from stream.counting.partition import PartitionReader
 
 _MINUTE_MS = 60_000
 _GRACE_MS = 1_000
@@ -52,22 +48,20 @@ _MARKED = _CONFIG.replace(
 )
 
 
-def reader_from(
-    start_ms: int = 0, start: ReadStart = _WHOLE, config: str = _CONFIG
-) -> PartitionReader:
+def reader_from(start_ms=0, start=_WHOLE, config=_CONFIG):
     """Return a reader that begins with the window at ``start_ms``."""
     reader = reader_for(loaded(config))
     reader.begin({"crowd": start_ms}, start)
     return reader
 
 
-def event(offset: int, time_ms: int, append_ms: int) -> Record:
+def event(offset, time_ms, append_ms):
     """Return one event in the attic."""
     value = json.dumps({"person": f"p{offset}", "room": "attic", "ts": time_ms}).encode()
     return Record(offset, append_ms, log_append=True, value=value)
 
 
-def counts(reader: PartitionReader) -> list[tuple[int, int, bool]]:
+def counts(reader):
     """Return per partial its window's minute, its attic's count and whether it is whole."""
     return [
         (one.key.start_ms // _MINUTE_MS, int(one.value.sum()), one.complete)
@@ -75,7 +69,7 @@ def counts(reader: PartitionReader) -> list[tuple[int, int, bool]]:
     ]
 
 
-def test_window_waits_for_the_cut_and_the_brokers_skew() -> None:
+def test_window_waits_for_the_cut_and_the_brokers_skew():
     """It closes with the first record appended a skew after window end and grace.
 
     ::
@@ -92,7 +86,7 @@ def test_window_waits_for_the_cut_and_the_brokers_skew() -> None:
     assert counts(reader) == []
 
 
-def test_append_times_may_step_back_within_the_skew() -> None:
+def test_append_times_may_step_back_within_the_skew():
     """A leader change dates a later record earlier; whether it counts is its own affair."""
     reader = reader_from()
     cut_ms = _MINUTE_MS + _GRACE_MS
@@ -107,7 +101,7 @@ def test_append_times_may_step_back_within_the_skew() -> None:
     assert (int(partial.value.sum()), partial.first_offset, partial.last_offset) == (1, 1, 1)
 
 
-def test_idle_partition_closes_empty_windows_too() -> None:
+def test_idle_partition_closes_empty_windows_too():
     """When the log was read to its end well after a cut, every window before it is complete."""
     reader = reader_from()
     reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
@@ -115,7 +109,7 @@ def test_idle_partition_closes_empty_windows_too() -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_slice_that_may_have_lost_records_is_incomplete(*, live: bool) -> None:
+def test_slice_that_may_have_lost_records_is_incomplete(*, live):
     """A cut-off log is whole again from the first window with an older record before its slice.
 
     Or whose slice begins after reading began at the end: what was appended while the log was being
@@ -136,14 +130,14 @@ def test_slice_that_may_have_lost_records_is_incomplete(*, live: bool) -> None:
     assert [whole for *_, whole in counts(reader)] == [False, True]
 
 
-def mark(offset: int, time_ms: int) -> Record:
+def mark(offset, time_ms):
     """Return the mark that says that every event before an instant was written."""
     number = time_ms // _MINUTE_MS
     value, headers = encode_mark(Mark("badges", time_ms, 0, number), _KEY)
     return Record(offset, time_ms, log_append=True, value=value, headers=headers)
 
 
-def test_what_precedes_the_first_mark_has_arrived_at_its_own_time() -> None:
+def test_what_precedes_the_first_mark_has_arrived_at_its_own_time():
     """To write everything and then mark it is the natural order.
 
     An event dated after the first mark by more than the skew was written too early, as it would be
@@ -164,9 +158,7 @@ def test_what_precedes_the_first_mark_has_arrived_at_its_own_time() -> None:
     assert counts(reader) == [(0, 1, True), (1, 1, True), (2, 2, True)]
 
 
-def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_too_much_before_the_first_mark_makes_its_windows_incomplete(monkeypatch):
     """What cannot be kept is dropped by name, and no window passes for one without events."""
     monkeypatch.setattr(partition, "_MOST_UNMARKED", 2)
     reader = reader_from(config=_MARKED)

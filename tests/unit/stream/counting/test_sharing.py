@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 from unittest.mock import create_autospec
 
 import pytest
@@ -25,29 +24,19 @@ from tests.support.random_logs import (
     random_log,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accountant.costs.charges import WindowKey
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Alarms
-    from tests.support.random_logs import Message
-
 _SETUPS = [
     Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
 ]
 
 
-def digests(
-    alarms: Alarms, setup: Setup, log: Sequence[Message], queries: Sequence[Alarm], first: Any
-) -> dict[WindowKey, str]:
+def digests(alarms, setup, log, queries, first):
     """Return what every partial of some queries holds, which begin where they like (ms)."""
     some = replace(alarms, by_name={query.id: query for query in queries})
     found = read(some, setup, 0, log, cuts=(20, 30), cursors=first)
     return {key: partial.digest for key, partial in found.items()}
 
 
-def told_apart(setup: Setup, alarms: Alarms, queries: Sequence[Alarm], rng: random.Random) -> str:
+def told_apart(setup, alarms, queries, rng):
     """Return which query counts otherwise beside the others than alone; empty for none."""
     first = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
     (log,) = random_log(setup, rng, size=60)
@@ -59,7 +48,7 @@ def told_apart(setup: Setup, alarms: Alarms, queries: Sequence[Alarm], rng: rand
     return ""
 
 
-def beside_others(setup: Setup, rng: random.Random) -> str:
+def beside_others(setup, rng):
     """Return which query counts otherwise beside other queries than alone; empty for none.
 
     Of every alarm there are twins that differ in their thresholds only, and some that differ from
@@ -82,7 +71,7 @@ def beside_others(setup: Setup, rng: random.Random) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("setup", _SETUPS, ids=str)
-def test_a_query_counts_the_same_whatever_stands_beside_it(setup: Setup) -> None:
+def test_a_query_counts_the_same_whatever_stands_beside_it(setup):
     """Its partials are those of a reader that reads for it alone, digests and all."""
     for seed in range(2):
         assert not beside_others(setup, random.Random(f"sharing {setup} {seed}")), seed
@@ -96,17 +85,17 @@ def test_a_query_counts_the_same_whatever_stands_beside_it(setup: Setup) -> None
         ("counting_key", lambda query: query.grace_ms),
     ],
 )
-def test_sharing_too_much_is_caught(name: str, key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharing_too_much_is_caught(name, key, monkeypatch):
     """Keys that leave something out let queries count for one another: the check above sees it."""
     monkeypatch.setattr(sharing, name, key)
     caught = [beside_others(setup, random.Random(f"{name} {setup}")) for setup in _SETUPS]
     assert any(caught)
 
 
-def test_forgetting_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgetting_too_early_is_caught(monkeypatch):
     """So is a counter that forgets what one query had while another still needs it."""
 
-    def eager(self: sharing.SharedCounter, query: str, index: int) -> None:
+    def eager(self, query, index):
         del query
         self._counter.forget_before(index)
 
@@ -116,9 +105,7 @@ def test_forgetting_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("alarms_alike", [1, 100])
-def test_alarms_that_count_the_same_cost_what_one_costs(
-    alarms_alike: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alarms_that_count_the_same_cost_what_one_costs(alarms_alike, monkeypatch):
     """Rows are made, counted and cut once; a partial is each alarm's own."""
     spies = []
     for of, name in ((WindowCounter, "add"), (WindowCounter, "cuts"), (Columns, "cells")):
@@ -138,7 +125,7 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
     assert [spy.call_count for spy in spies] == [2, len(windows), 2]
 
 
-def test_queries_of_two_feeds_are_not_counted_together() -> None:
+def test_queries_of_two_feeds_are_not_counted_together():
     """What is alike on two feeds is not the same: keys leave the feed out."""
     alarms = alarms_of(Codec.JSON, PrivacyUnit.EVENT, ids=False)
     here = alarms.by_name["count"]

@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,19 +23,13 @@ from tests.support.contributions import random_rows, rows_of
 from tests.support.neighbours import breach, scattered
 from tests.support.random_logs import MINUTE_MS, START_MS, Setup, alarms_of, random_log
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from stream.counting.partition import ReadStart
-    from stream.model.alarms import Alarms
-
 SETUPS = [
     Setup(Codec.JSON, PrivacyUnit.USER, ids=False, partitions=2),
     Setup(Codec.ARROW, PrivacyUnit.USER, ids=True, partitions=1),
 ]
 
 
-def capped(setup: Setup, most: int = 1) -> Alarms:
+def capped(setup, most=1):
     """Return the configuration with a cap over its periods of 90 seconds, which windows straddle.
 
     Alarms over the same rows and windows share a counter.
@@ -51,12 +44,12 @@ def capped(setup: Setup, most: int = 1) -> Alarms:
 class ForgetsAtRestart(PartitionReader):
     """Broken twin: begins at the oldest undecided window with nobody's windows used up."""
 
-    def reads_from_ms(self, cursors: Mapping[str, int], used: Any = None) -> int:
+    def reads_from_ms(self, cursors, used=None):
         """Leave the beginning of the period out."""
         del used
         return min(cursors.values()) - 30_000
 
-    def begin(self, cursors: Mapping[str, int], start: ReadStart, used: Any = None) -> None:
+    def begin(self, cursors, start, used=None):
         """Begin where the cursor is."""
         super().begin(cursors, start, used)
         for state in self._states.values():
@@ -67,13 +60,13 @@ class ForgetsAtRestart(PartitionReader):
 class HasNoCap(PartitionReader):
     """Broken twin: lets everybody count in all windows."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **given):
         caps = replace(given["budget"].contribution, windows_per_period=None)
         super().__init__(**{**given, "budget": replace(given["budget"], contribution=caps)})
 
 
 @pytest.mark.parametrize(("setup", "most"), [(SETUPS[0], 1), (SETUPS[1], 2)], ids=str)
-def test_a_person_moves_no_more_windows_than_the_cap(setup: Setup, most: int) -> None:
+def test_a_person_moves_no_more_windows_than_the_cap(setup, most):
     """Whatever hostile events there are; and no cell moves too far. A twin without it does more."""
     alarms = capped(setup, most)
     logs = [random_log(setup, random.Random(f"caps {seed}")) for seed in range(2)]
@@ -82,14 +75,14 @@ def test_a_person_moves_no_more_windows_than_the_cap(setup: Setup, most: int) ->
 
 
 @pytest.mark.parametrize("setup", SETUPS, ids=str)
-def test_restarts_do_not_show(setup: Setup) -> None:
+def test_restarts_do_not_show(setup):
     """Where a worker stopped, and what it had stored by then, changes no count."""
     for seed in range(5):
         rng = random.Random(f"restart {seed}")
         assert not scattered(capped(setup), setup, random_log(setup, rng, 30), rng, PartitionReader)
 
 
-def test_a_cap_that_is_forgotten_at_restart_is_caught() -> None:
+def test_a_cap_that_is_forgotten_at_restart_is_caught():
     """By the same check, where no window reaches far back."""
     alarms = capped(SETUPS[0])
     short = replace(alarms, by_name={"count": alarms.by_name["count"]})
@@ -102,7 +95,7 @@ EVENTS = list(product(range(2), range(3)))
 """Of two people in three minutes."""
 
 
-def first_windows(events: Sequence[tuple[int, int]], most: int) -> Counter[int]:
+def first_windows(events, most):
     """Return how many people count in a minute: each in the first to end that they are in."""
     return Counter(
         minute
@@ -111,7 +104,7 @@ def first_windows(events: Sequence[tuple[int, int]], most: int) -> Counter[int]:
     )
 
 
-def test_the_definition_by_enumeration() -> None:
+def test_the_definition_by_enumeration():
     """Of every order of up to three events, those of the first windows to end count."""
     alarms = alarms_of(Codec.JSON, PrivacyUnit.USER, False)
     query = replace(alarms.by_name["count"], grace_ms=10 * MINUTE_MS)
@@ -137,7 +130,7 @@ def test_the_definition_by_enumeration() -> None:
         assert found == {at: first_windows(events, most)[at] for at in range(3)}, events
 
 
-def test_what_was_used_up_goes_through_its_text_and_with_its_period() -> None:
+def test_what_was_used_up_goes_through_its_text_and_with_its_period():
     """The text says it all, in one order; periods that are over are forgotten."""
     rng = np.random.default_rng(3)
     usage, again = Usage(2), Usage(2)

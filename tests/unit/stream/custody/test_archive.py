@@ -30,7 +30,7 @@ class Killed(BaseException):
 class Scene:
     """A ledger with some windows of two alarms, and the folder that it is archived to."""
 
-    def __init__(self, ledger, folder) -> None:
+    def __init__(self, ledger, folder):
         self.ledger, self.folder, self.windows = ledger, folder, 0
         set_up(ledger, PrivacyUnit.USER, 99, [A, B])
         self.go_on(8)

@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import numpy as np
@@ -29,25 +28,18 @@ from tests.support.checking import check
 from tests.support.paned import alarm, configured, decided, rows
 from tests.support.published import schema
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accountant.records import StoredDecision
-    from stream.decisions.records import CountRecord
-    from stream.model.alarm import Alarm
-
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
 COUNTED = alarm("counted", SLIDING, "COUNT(*) > 9", release="counts")
 SILENT = alarm("silent", SLIDING, "COUNT(*) > 12")
 ROOMS = ("hall", "lab")
 
 
-def counted(decisions: list[StoredDecision]) -> list[CountRecord]:
+def counted(decisions):
     """Return all counts that leave."""
     return [one for each in decisions for one in count_records(each)]
 
 
-def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
+def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path):
     """Of the alarm that releases them alone, of each group, with its noise and its panes."""
     alarms = configured(tmp_path, COUNTED, SILENT, rooms=ROOMS, until="00:04")
     noise = GivenNoise(np.array([0, -9, 5, 0, -7, 1, 100, 0], dtype=np.int64))
@@ -69,10 +61,10 @@ def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
     assert len({one.count_id for one in left}) == 4
 
 
-def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
+def test_releasing_counts_is_a_change_to_accept(tmp_path):
     """Of the alarm, not of the panes: these are the same, and their noise stays."""
 
-    def written(release: str | None) -> tuple[dict[str, str], str]:
+    def written(release):
         one = alarm("counted", SLIDING, "COUNT(*) > 9", release=release)
         alarms = configured(tmp_path / str(release), one)
         assert not any(each.releases_counts for each in alarms.panes.values())
@@ -85,7 +77,7 @@ def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
     assert written(None)[1] != counted
 
 
-def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
+def test_the_plan_says_how_noisy_the_counts_are(tmp_path):
     """Before any data is read, what every record will say; of others nothing."""
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
     (line,) = [line for line in detail_lines(alarms) if "noisy counts" in line]
@@ -96,9 +88,7 @@ def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     )
 
 
-def test_more_counts_than_a_row_holds_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_counts_than_a_row_holds_are_refused(tmp_path, monkeypatch):
     """At the key, before anything is charged; as many as it holds are let by."""
     configured(tmp_path, COUNTED, SILENT, rooms=ROOMS)
     file = tmp_path / "alarms.yaml"
@@ -128,13 +118,11 @@ HUGE = Fraction(10) ** 308
         (HUGE, -(1 << 40), -sys.float_info.max),
     ],
 )
-def test_sums_are_in_the_fields_own_unit(
-    tmp_path: Path, resolution: Fraction, steps: int, count: float
-) -> None:
+def test_sums_are_in_the_fields_own_unit(tmp_path, resolution, steps, count):
     """Whole where that is exact, else the nearest float: never what JSON cannot say."""
     query = configured(tmp_path, COUNTED).by_name["counted"]
     spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, resolution=resolution)
-    noise: Any = SimpleNamespace(deviation=lambda panes: 2.0 * panes)  # in steps
+    noise = SimpleNamespace(deviation=lambda panes: 2.0 * panes)  # in steps
     noisy = np.array([[steps - 1], [1]])
     found = counts_of(replace(query, aggregates=(spec,)), noise, noisy)
     assert (found.counts, found.panes) == ([count], 2)
@@ -144,9 +132,7 @@ def test_sums_are_in_the_fields_own_unit(
 
 
 @pytest.mark.parametrize("values", [(), (("x", "y", "z"), ("1", "2"))])
-def test_counts_are_named_as_the_domain_numbers_them(
-    tmp_path: Path, values: tuple[tuple[str, ...], ...]
-) -> None:
+def test_counts_are_named_as_the_domain_numbers_them(tmp_path, values):
     """Of several fields, and of none, which is one group over everything."""
     domain = Domain(("a", "b")[: len(values)], values)
     query = replace(configured(tmp_path, COUNTED).by_name["counted"], domain=domain)
@@ -154,9 +140,9 @@ def test_counts_are_named_as_the_domain_numbers_them(
     assert list(found.by_group()) == [(domain.group(cell), cell) for cell in range(len(domain))]
 
 
-def test_others_are_stored_as_before(tmp_path: Path) -> None:
+def test_others_are_stored_as_before(tmp_path):
     """Not a byte more: what older versions stored has the same digest."""
-    query: Alarm = configured(tmp_path, SILENT, rooms=ROOMS).by_name["silent"]
+    query = configured(tmp_path, SILENT, rooms=ROOMS).by_name["silent"]
     fired = Drawn(np.array([False, True]), UniformCost(1, 2))
     assert encode_fired(query, fired) == b'[{"room":"lab"}]'
     spent = Drawn(np.zeros(2, np.bool_), UniformCost(1, 2), unanswered=2)

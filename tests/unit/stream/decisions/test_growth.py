@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,28 +11,20 @@ from tests.unit.stream.config.alarms.test_band_references import (
     MINUTE_MS,
     OTHERS,
     OWN,
-    Harness,
     running,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accountant.costs.charges import WindowKey
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import Partial
 
 FEEDS = ("sales", "forecast")
 LONG_AGO_MS = -(10**9)
 """Before anything that a window from 0 on takes: a forecast is written two days ahead."""
 
 
-def announced(ledger: Ledger, feed: str, from_ms: int) -> None:
+def announced(ledger, feed, from_ms):
     """Announce a growth."""
     ledger.growths.announce(feed, 3, from_ms=from_ms, first_starts={"drift": from_ms})
 
 
-def put_all(run: Harness, feed: str = "", revision: int = 0) -> None:
+def put_all(run, feed="", revision=0):
     """Store every partial of the first window, those of a feed by somebody who knows."""
     for of, counts in zip(FEEDS, (OWN, OTHERS), strict=True):
         for partition, values in counts:
@@ -42,7 +33,7 @@ def put_all(run: Harness, feed: str = "", revision: int = 0) -> None:
 
 
 @pytest.mark.parametrize("feed", FEEDS)
-def test_a_window_across_is_denied_when_it_has_ended(tmp_path: Path, feed: str) -> None:
+def test_a_window_across_is_denied_when_it_has_ended(tmp_path, feed):
     """Not before: until the growth is done, nobody knows which windows lie across; uncharged."""
     with running(tmp_path) as run:
         announced(run.ledger, feed, MINUTE_MS // 2)
@@ -57,7 +48,7 @@ def test_a_window_across_is_denied_when_it_has_ended(tmp_path: Path, feed: str) 
 
 
 @pytest.mark.parametrize("feed", FEEDS)
-def test_a_window_from_before_is_decided_as_ever(tmp_path: Path, feed: str) -> None:
+def test_a_window_from_before_is_decided_as_ever(tmp_path, feed):
     """By the partitions that there were, whoever stored their counts, before or after."""
     with running(tmp_path) as run:
         run.put(*OWN[0])
@@ -70,7 +61,7 @@ def test_a_window_from_before_is_decided_as_ever(tmp_path: Path, feed: str) -> N
 
 
 @pytest.mark.parametrize("feed", FEEDS)
-def test_a_window_from_after_waits_for_the_new_partition(tmp_path: Path, feed: str) -> None:
+def test_a_window_from_after_waits_for_the_new_partition(tmp_path, feed):
     """The counts of the old ones alone decide nothing."""
     with running(tmp_path, LONG_AGO_MS) as run:
         announced(run.ledger, feed, LONG_AGO_MS + 10)
@@ -86,14 +77,12 @@ def test_a_window_from_after_waits_for_the_new_partition(tmp_path: Path, feed: s
         assert run.ended() == [("decided", None, 1)]
 
 
-def test_whoever_decides_knows_what_those_knew_who_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_decides_knows_what_those_knew_who_counted(tmp_path, monkeypatch):
     """A growth between two reads of the ledger does not make two old partitions a whole window."""
     with running(tmp_path, LONG_AGO_MS) as run:
         read = run.ledger.counts.partials
 
-        def meanwhile(key: WindowKey) -> list[Partial]:
+        def meanwhile(key):
             monkeypatch.setattr(run.ledger.counts, "partials", read)
             run.now_ms[0] = LONG_AGO_MS
             announced(run.ledger, "sales", LONG_AGO_MS + 10)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -14,11 +13,6 @@ from stream.decisions.lifecycle import State, fingerprint, step
 from stream.decisions.templates import problem, render
 from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
 from tests.support.published import alarm_of, decision_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from stream.decisions.records import AlarmRecord, DecisionRecord
 
 RING, SILENT, DENIED, UNANSWERED, LOST, HELD = "R", ".", "D", "u", "?", "h"
 REASONS = {DENIED: "budget", UNANSWERED: "unanswered", LOST: "incomplete_records"}
@@ -38,33 +32,31 @@ Moved = tuple[State, list[str]]
 
 
 @cache
-def decided(number: int, what: str, ledger: str = "ledger") -> DecisionRecord:
+def decided(number, what, ledger="ledger"):
     """Return the decision of a window."""
     unanswered = int(what == UNANSWERED)
     return decision_of(number, denied=what == DENIED, unanswered=unanswered, ledger=ledger)
 
 
 @cache
-def fired(number: int, room: str = "hall") -> AlarmRecord:
+def fired(number, room="hall"):
     """Return an alarm that fired in that window."""
     return alarm_of(number, {"room": room})
 
 
-def taken(
-    state: State, decision: DecisionRecord, alarm: AlarmRecord, what: str, terms: Lifecycle
-) -> Moved:
+def taken(state, decision, alarm, what, terms):
     """Return the state after a decision, with an alarm if it fired, and what was said."""
     alarms = [alarm] if what == RING else []
     state, notices = step(state, decision, alarms, terms, whole=what != LOST)
     return state, [notice.reason or notice.status for notice in notices]
 
 
-def moved(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
+def moved(state, number, what, terms):
     """Return the state after a window of one group, and what was said."""
     return taken(state, decided(number, what), fired(number), what, terms)
 
 
-def firing(past: str, terms: Lifecycle) -> bool:
+def firing(past, terms):
     """Tell whether a group fires after these windows: the definition, from the whole past."""
     answered = [what == RING for what in past if what in (RING, SILENT)]
     fires, begin = False, 0
@@ -77,7 +69,7 @@ def firing(past: str, terms: Lifecycle) -> bool:
     return fires
 
 
-def told(last: str, *, before: bool, now: bool) -> list[str]:
+def told(last, *, before, now):
     """Return what is said of a window or a step, and of what it changed."""
     said = [REASONS[last]] if last in REASONS else []
     if now:
@@ -87,14 +79,12 @@ def told(last: str, *, before: bool, now: bool) -> list[str]:
     return said
 
 
-def expected(past: str, terms: Lifecycle) -> list[str]:
+def expected(past, terms):
     """Return what is said after the last of these windows."""
     return told(past[-1], before=firing(past[:-1], terms), now=firing(past, terms))
 
 
-def held_moved(
-    state: State, number: int, what: str, terms: Lifecycle, *, lasting: int = 99
-) -> Moved:
+def held_moved(state, number, what, terms, *, lasting=99):
     """Return the same of an alarm that holds, and is another one after so many windows."""
     until = decided(number + HOLD, SILENT).window_end
     alarm = msgspec.structs.replace(fired(number), held_until=until)
@@ -103,7 +93,7 @@ def held_moved(
     return taken(state, decision, alarm, what, terms)
 
 
-def expected_held(past: str, terms: Lifecycle, *, lasting: int = 99) -> list[str]:
+def expected_held(past, terms, *, lasting=99):
     """Return what is said where silence in a held window is no silence: nobody asked."""
     seen = [
         HELD
@@ -114,7 +104,7 @@ def expected_held(past: str, terms: Lifecycle, *, lasting: int = 99) -> list[str
     return expected("".join(seen), terms)
 
 
-def stepped(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
+def stepped(state, number, what, terms):
     """Return the state after a step of an early alarm, and what was said."""
     first = number - number % STEPS
     start, end = decided(first, SILENT).window_start, decided(first + STEPS - 1, SILENT).window_end
@@ -129,13 +119,13 @@ def stepped(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
     return taken(state, decision, early, what, terms)
 
 
-def expected_of_steps(past: str, terms: Lifecycle) -> list[str]:
+def expected_of_steps(past, terms):
     """Return what is said after the last of these steps: windows count, however they are cut."""
     before, now = (firing(windows_of(steps), terms) for steps in (past[:-1], past))
     return told(past[-1], before=before, now=now)
 
 
-def windows_of(steps: str) -> str:
+def windows_of(steps):
     """Return what windows of steps answered, one that is not over only where it fired."""
     found = ""
     for first in range(0, len(steps), STEPS):
@@ -147,16 +137,10 @@ def windows_of(steps: str) -> str:
     return found
 
 
-def disagreements(
-    take: Callable[..., Moved],
-    define: Callable[[str, Lifecycle], list[str]],
-    letters: str,
-    longest: int,
-    terms: Lifecycle,
-) -> Iterator[str]:
+def disagreements(take, define, letters, longest, terms):
     """Yield every sequence of windows after whose last one something else is said."""
 
-    def walk(state: State, past: str) -> Iterator[str]:
+    def walk(state, past):
         for what in letters if len(past) < longest else "":
             after, said = take(state, len(past), what, terms)
             if said != define(past + what, terms):
@@ -183,23 +167,17 @@ def disagreements(
     ],
     ids=["windows", "no answer", "held", "changed", "steps", "lost steps"],
 )
-def test_every_sequence_says_what_the_definition_says(
-    terms: Lifecycle,
-    take: Callable[..., Moved],
-    define: Callable[..., list[str]],
-    letters: str,
-    longest: int,
-) -> None:
+def test_every_sequence_says_what_the_definition_says(terms, take, define, letters, longest):
     """All sequences of what windows or steps may bring, up to a length."""
     assert not list(disagreements(take, define, letters, longest, terms))
 
 
-def _denial_is_silence(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
+def _denial_is_silence(state, number, what, terms):
     after, said = moved(state, number, SILENT if what == DENIED else what, terms)
     return after, [REASONS[what], *said] if what == DENIED else said
 
 
-def _goes_on_counting(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
+def _goes_on_counting(state, number, what, terms):
     after, said = moved(state, number, what, terms)
     if said != ["resolved"]:
         return after, said
@@ -207,7 +185,7 @@ def _goes_on_counting(state: State, number: int, what: str, terms: Lifecycle) ->
     return replace(after, cells=cells), said
 
 
-def _forgets_what_was_lost(state: State, number: int, what: str, terms: Lifecycle) -> Moved:
+def _forgets_what_was_lost(state, number, what, terms):
     after, said = stepped(state, number, what, terms)
     return replace(after, unclear=""), said
 
@@ -222,9 +200,7 @@ def _forgets_what_was_lost(state: State, number: int, what: str, terms: Lifecycl
         (_forgets_what_was_lost, expected_of_steps, "R.?"),
     ],
 )
-def test_broken_lifecycles_are_caught(
-    broken: Callable[..., Moved], define: Callable[..., list[str]], letters: str
-) -> None:
+def test_broken_lifecycles_are_caught(broken, define, letters):
     """A denial taken for silence; alarms counted from before it resolved; held silence counted.
 
     Of steps: one that resolves at a silent step; one that forgets that a step may have fired
@@ -236,7 +212,7 @@ def test_broken_lifecycles_are_caught(
     )
 
 
-def test_copies_and_other_ledgers_pasts_change_nothing() -> None:
+def test_copies_and_other_ledgers_pasts_change_nothing():
     """A decision counts once; another ledger goes on where windows are new."""
     terms = Lifecycle(2, 2, 1)
     state, _ = moved(State(), 4, RING, terms)
@@ -247,7 +223,7 @@ def test_copies_and_other_ledgers_pasts_change_nothing() -> None:
     assert notice.status == "firing"
 
 
-def test_groups_do_not_touch_each_other() -> None:
+def test_groups_do_not_touch_each_other():
     """One fires while another rings for the first time; each has a mark that stays."""
     terms, state, said = Lifecycle(2, 2, 1), State(), []
     for number, rooms in enumerate([["hall"], ["hall", "lab"], ["lab"], []]):
@@ -264,7 +240,7 @@ def test_groups_do_not_touch_each_other() -> None:
     assert not state.cells, "nothing is kept of what is over"
 
 
-def test_templates_say_public_fields_in_local_time() -> None:
+def test_templates_say_public_fields_in_local_time():
     """Labels stay as long as it fires; annotations tell the window; a denial has neither's room."""
     terms = Lifecycle(
         labels={"severity": "page", "where": "{alarm}/{room}"},
@@ -280,14 +256,14 @@ def test_templates_say_public_fields_in_local_time() -> None:
 @pytest.mark.parametrize(
     "template", ["{", "{}", "{room!r}", "{room:>9}", "{room.x}", "{0}", "{other}", "{room[0]}"]
 )
-def test_a_template_has_plain_known_fields(template: str) -> None:
+def test_a_template_has_plain_known_fields(template):
     """No expression, no format, no attribute, nothing that is not listed."""
     assert problem(template, ("alarm", "room")) is not None
     assert problem("{{{room}}} of {alarm}", ("alarm", "room")) is None
     assert render("{room}, {other}", {"room": "hall"}) == "hall, {other}"
 
 
-def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> None:
+def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies():
     """An id is a function of group, window and status."""
     windows = [(decided(n, what), [fired(n)] * (what == RING)) for n in (0, 1) for what in "RD"]
     first, again = (
@@ -302,7 +278,7 @@ SEVERE = {"W": "warning", "C": "critical"}
 
 
 @every_terms
-def test_a_level_that_changes_is_resolved_and_the_new_one_fires(terms: Lifecycle) -> None:
+def test_a_level_that_changes_is_resolved_and_the_new_one_fires(terms):
     """All sequences of five windows fire as if without levels, one set of labels at a time."""
     for past in map("".join, product("WC.D", repeat=5)):
         plain = past.replace("W", RING).replace("C", RING)

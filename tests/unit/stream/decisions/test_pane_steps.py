@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -14,16 +12,6 @@ from stream.decisions.steps import Step
 from stream.windows.instants import iso_utc
 from tests.support.archived import move_all
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from accountant.costs.charges import WindowKey
-    from accountant.records import StoredDecision
-    from stream.model.alarms import Alarms
 
 STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)"
 EARLY = alarm("early", STEPS, "COUNT(*) > 500")
@@ -38,21 +26,19 @@ UNITS = (
 )
 
 
-def steps_of(decisions: list[StoredDecision], name: str = "early") -> list[StoredDecision]:
+def steps_of(decisions, name="early"):
     """Return the decisions of one alarm."""
     return [one for one in decisions if one.key.query == name]
 
 
-def rang(alarms: Alarms, decisions: list[StoredDecision]) -> list[int]:
+def rang(alarms, decisions):
     """Return how often each step of the early alarm rang."""
     query = alarms.by_name["early"]
     return [len(list(alarm_records(query, one))) for one in steps_of(decisions)]
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_room_rings_once_a_window_at_the_first_step_that_passes(
-    tmp_path: Path, unit: str
-) -> None:
+def test_a_room_rings_once_a_window_at_the_first_step_that_passes(tmp_path, unit):
     """Two windows of four steps; what a step is of, and which one, is in the alarm."""
     alarms = configured(tmp_path, EARLY, WHOLE, until="00:08", unit=unit)
     (panes,) = alarms.panes.values()
@@ -66,7 +52,7 @@ def test_a_room_rings_once_a_window_at_the_first_step_that_passes(
     assert bounds == tuple(iso_utc(FIRST_MS + minute * 60_000) for minute in (0, 1, 2, 4))
 
 
-def deny(monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+def deny(monkeypatch, query):
     """Let an alarm's second minute be decided too late."""
     second_ms = FIRST_MS + 2 * 60_000
     monkeypatch.setattr(
@@ -75,9 +61,7 @@ def deny(monkeypatch: pytest.MonkeyPatch, query: str) -> None:
     )
 
 
-def test_a_step_that_is_denied_silences_the_rest_of_its_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_is_denied_silences_the_rest_of_its_window(tmp_path, monkeypatch):
     """What would have rung at it is done, and nobody was told: the rest of the window says so."""
     deny(monkeypatch, "early")
     alarms = configured(tmp_path, EARLY, WHOLE, until="00:08")
@@ -91,7 +75,7 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(
 class Quiet(NoiseSource):
     """Adds nothing, so that what is stored is what was counted."""
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t, n):
         """Return zeros."""
         del t
         return np.zeros(n, dtype=np.int64)
@@ -102,12 +86,12 @@ FIRST = [1, 1, 0, 1, 1, 1, 0, 1]
 """Who comes in each minute, and how many of them for the first time in their four minutes."""
 
 
-def of_people(written: str) -> str:
+def of_people(written):
     """Return the same alarm as one that counts people."""
     return written.replace("COUNT(*)", "COUNT(DISTINCT person)")
 
 
-def people(folder: Path) -> Path:
+def people(folder):
     """Return a file of them."""
     lines = [
         f"2024-01-01T00:{minute:02d}:{second:02d}Z,hall,{who}"
@@ -122,8 +106,8 @@ def people(folder: Path) -> Path:
 @pytest.mark.parametrize("archived", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 3, 5, 6, 8, 11])
 def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
-    tmp_path: Path, after: int, *, archived: bool
-) -> None:
+    tmp_path, after, *, archived
+):
     """Whoever goes on within a window knows from the log who was there: nobody counts again.
 
     And from the ledger that the step before was decided, also when that is archived.
@@ -131,11 +115,11 @@ def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
     alarms = configured(tmp_path, *map(of_people, (EARLY, WHOLE)), until="00:08")
     (panes,) = alarms.panes.values()
     assert panes.firsts
-    stored: dict[int, int] = {}
-    reasons: set[str | None] = set()
+    stored = {}
+    reasons = set()
     left = after
 
-    def step(at: Step, key: WindowKey | None) -> None:
+    def step(at, key):
         nonlocal left
         if at is Step.AFTER_COMMIT and key is not None:
             for row in ledger.noisy.between(panes.id, key.start_ms, key.end_ms):
@@ -160,9 +144,7 @@ def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
     assert scope.spent_units == 2 * panes.aim.pane_units
 
 
-def test_a_pane_that_is_denied_ends_the_panes_of_its_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pane_that_is_denied_ends_the_panes_of_its_window(tmp_path, monkeypatch):
     """Its events were never paid for, and decide who counts in later ones."""
     alarms = configured(tmp_path, of_people(EARLY), until="00:08")
     (panes,) = alarms.panes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,24 +13,20 @@ from stream.decisions.mechanisms import panes_of
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes, decoded
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import FrameType
-
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{}' MINUTE)"
 CALLS_A_PANE = 40
 """Read, looked up by its key, unpacked and added: no more Python for a pane than this."""
 
 
-def calls(folder: Path, cells: int, several: int) -> int:
+def calls(folder, cells, several):
     """Return how many functions a window calls that is decided from stored panes."""
     window = SLIDING.format(several)
     rooms = [f"r{at}" for at in range(cells)]
     until = f"{several // 60:02d}:{several % 60:02d}"
     alarms = configured(folder, alarm("a", window, "COUNT(*) > 9"), rooms=rooms, until=until)
-    seen: Counter[str] = Counter()
+    seen = Counter()
 
-    def noted(_frame: FrameType, event: str, _given: object) -> None:
+    def noted(_frame, event, _given):
         seen[event] += 1
 
     with opened(alarms) as ledger:
@@ -50,7 +45,7 @@ def calls(folder: Path, cells: int, several: int) -> int:
     return seen["call"] + seen["c_call"]
 
 
-def test_no_python_is_run_for_every_cell(tmp_path: Path) -> None:
+def test_no_python_is_run_for_every_cell(tmp_path):
     """A thousand times as many cells are no call more; a pane more is a few."""
     calls(tmp_path / "first", 2, 4)  # what a process does once is done
     few = calls(tmp_path / "few", 2, 4)
@@ -59,7 +54,7 @@ def test_no_python_is_run_for_every_cell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("far", [0, 100, 30_000, 2**31 - 1, 2**52])
-def test_panes_are_stored_as_narrow_as_their_counts(far: int) -> None:
+def test_panes_are_stored_as_narrow_as_their_counts(far):
     """And read as they were, whatever their width: also those that were stored wider before."""
     noisy = np.array([-far, far, -far - 1, far + 1, 7] * 200)
     stored = panes._encoded(noisy) + b"t" * TOKEN_BYTES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from itertools import islice
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,20 +28,6 @@ from tests.support.archived import moved
 from tests.support.ledgers import EVENT, Series, admit, must_verify, open_ledger, set_up, settle
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from fractions import Fraction
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from accountant.costs.charges import WindowKey
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
-    from stream.decisions.records import CountRecord
-    from stream.model.alarms import Alarms
-
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
 TWO = (
     alarm("warning", SLIDING, "COUNT(*) > 9", release="counts"),
@@ -63,21 +48,19 @@ class Counting(NoiseSource):
 
     draws = 0
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t, n):
         """Draw, and count it."""
         self.draws += 1
         return super().discrete_laplace(t, n)
 
 
-def stored(ledger: Ledger, alarms: Alarms) -> dict[WindowKey, bytes]:
+def stored(ledger, alarms):
     """Return every pane that the ledger keeps."""
     (panes,) = alarms.panes
     return {row.key: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
 
 
-def cut_off(
-    alarms: Alarms, ledger: Ledger, events: Path, after: int, **options: Any
-) -> list[StoredDecision]:
+def cut_off(alarms, ledger, events, after, **options):
     """Replay until so many decisions have left, and return them."""
     going = replayed(alarms, ledger, events, **options)
     some = list(islice(going, after))
@@ -86,7 +69,7 @@ def cut_off(
 
 
 @pytest.mark.parametrize("at", KILLED_AT, ids=str)
-def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, at: Step) -> None:
+def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path, at):
     """At every step, of panes and of windows: a stored pane stays, and is charged once.
 
     The counts that leave are those that a window was stored with, also when its panes are gone.
@@ -94,11 +77,11 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
     alarms = configured(tmp_path, *TWO, until="00:06")
     events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
     (panes,) = alarms.panes
-    seen: dict[Any, object] = {}
-    left: list[CountRecord] = []
+    seen = {}
+    left = []
     kills = 0
 
-    def step(now: Step, key: WindowKey | None) -> None:
+    def step(now, key):
         nonlocal steps
         for window, counts in stored(ledger, alarms).items():
             assert seen.setdefault(window, counts) == counts
@@ -131,7 +114,7 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
     assert sequences == {panes: 6, "warning": 4, "critical": 4}
 
 
-def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_path: Path) -> None:
+def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_path):
     """No pane rings: its record says which draw it is about, and no copy takes it for its own."""
     copies = [configured(tmp_path / name, *TWO, until="00:04") for name in ("one", "two")]
     opened(copies[0]).close()
@@ -157,7 +140,7 @@ def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_p
     assert after.spent_units == 2 * before.spent_units
 
 
-def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path: Path) -> None:
+def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path):
     """Of windows that had not left, too: an older ledger learns from them what was drawn.
 
     Six panes are six draws, for eight windows; who replays again draws none.
@@ -175,14 +158,12 @@ def test_what_an_earlier_replay_left_over_leaves_panes_first(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("written", "kept"), [(TWO, 3), (EARLY, 4)], ids=["sliding", "steps"])
-def test_no_more_panes_are_kept_than_windows_to_come_read(
-    tmp_path: Path, written: Sequence[str], kept: int
-) -> None:
+def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path, written, kept):
     """The next sliding window reads two of those that are there, a step all of its window's."""
     alarms = configured(tmp_path, *written, until="00:20")
     most = 0
 
-    def step(_step: Step, _key: WindowKey | None) -> None:
+    def step(_step, _key):
         nonlocal most
         most = max(most, len(stored(ledger, alarms)))
 
@@ -192,7 +173,7 @@ def test_no_more_panes_are_kept_than_windows_to_come_read(
     assert most == kept
 
 
-def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path: Path) -> None:
+def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path):
     """Denials of panes are on the topic; what is said of it names alarms, and misses nothing.
 
     No count leaves with a denial.
@@ -222,7 +203,7 @@ def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_p
     assert over <= told
 
 
-def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
+def test_a_window_whose_panes_are_gone_is_denied(tmp_path):
     """An alarm that joins when all is over: nothing is drawn for it again, and nothing charged."""
     events = rows(tmp_path, (1,) * 6)
     alarms = configured(tmp_path, TWO[0], until="00:06")
@@ -235,7 +216,7 @@ def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
+def ledger(tmp_path):
     """A ledger with four windows of panes that are admitted."""
     with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as found:
         set_up(found, EVENT, 100, [PANES])
@@ -243,7 +224,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield found
 
 
-def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger: Ledger) -> None:
+def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger):
     """Two workers drew, one stored: the other is given what is there, and its draw is dropped."""
     first = settle(ledger, PANES, 0, noisy=Noisy(b"first", 0))
     assert settle(ledger, PANES, 0, noisy=Noisy(b"second", 0)) == first
@@ -252,17 +233,17 @@ def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger: Ledger) -> No
     must_verify(ledger)
 
 
-def test_stored_panes_that_were_changed_are_found(ledger: Ledger) -> None:
+def test_stored_panes_that_were_changed_are_found(ledger):
     """A pane drawn again in its row's place, one that is gone, one that nothing decided."""
     gone, mine = PRIVATE.delete(), PRIVATE.c.kind == NOISY
     second = mine & (PRIVATE.c.start_ms == 10)
 
-    def edited(statement: Any) -> list[str]:
+    def edited(statement):
         with ledger._store.write() as tx:
             tx.connection.execute(statement)
         return ledger.reports.verify()
 
-    def drawn(start_ms: int) -> list[str]:
+    def drawn(start_ms):
         """Draw again, as who has the ledger's secret: the row itself is sound."""
         with ledger._store.write() as tx:
             tx.private.put(NOISY, "panes-1", start_ms, start_ms + 10, "f1", b"again")
@@ -285,7 +266,7 @@ def test_stored_panes_that_were_changed_are_found(ledger: Ledger) -> None:
     must_verify(ledger)
 
 
-def test_archiving_leaves_the_panes_that_are_read(tmp_path: Path) -> None:
+def test_archiving_leaves_the_panes_that_are_read(tmp_path):
     """Their decisions go, and the replay goes on; with the archive they are compared still."""
     alarms = configured(tmp_path, *TWO, until="00:20")
     events = rows(tmp_path, (1,) * 20)
@@ -300,7 +281,7 @@ def test_archiving_leaves_the_panes_that_are_read(tmp_path: Path) -> None:
         assert ledger.reports.verify() == ledger.reports.verify(archived=past) == []
 
 
-def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> None:
+def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path):
     """No window is made of panes of two rates: those across are denied, later ones decided."""
     events = rows(tmp_path, (1,) * 20)
     alarms = configured(tmp_path, *TWO, until="00:20")

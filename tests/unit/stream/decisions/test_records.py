@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any
 
 import jsonschema
 import msgspec
@@ -16,7 +15,6 @@ from accountant.costs.charges import WindowKey
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
 from stream.decisions.records import (
-    DecisionRecord,
     alarm_id,
     alarms_digest,
     decision_loss_fields,
@@ -34,7 +32,7 @@ ALARM = alarm_of(12, {"room": "2.14"})
 WHOLE = {"whole_start": "2024-05-01T08:00:00.000Z", "whole_end": "2024-05-01T10:00:00.000Z"}
 
 
-def a_decision(reason: str | None = None, **fields: Any) -> DecisionRecord:
+def a_decision(reason=None, **fields):
     """A decision, or a denial for a reason."""
     return msgspec.structs.replace(
         decision_of(12, denied=bool(reason), alarms=[] if reason else [ALARM]),
@@ -44,21 +42,21 @@ def a_decision(reason: str | None = None, **fields: Any) -> DecisionRecord:
     )
 
 
-def validate(record: Any, kind: Any) -> dict[str, Any]:
+def validate(record, kind):
     """Check a record against its published schema, formats included, and return its fields."""
-    fields: dict[str, Any] = record if isinstance(record, dict) else json.loads(encode(record))
+    fields = record if isinstance(record, dict) else json.loads(encode(record))
     jsonschema.Draft202012Validator(schema(kind)).validate(fields)
     return fields
 
 
 @pytest.mark.parametrize("kind", ["alarm", "decision"])
-def test_the_schemas_are_schemas(kind: Any) -> None:
+def test_the_schemas_are_schemas(kind):
     """What is published is valid JSON Schema, 2020-12; which fields it asks for, goldens hold."""
     jsonschema.Draft202012Validator.check_schema(schema(kind))
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))
-def test_alarms_obey_their_schema(group: dict[str, str]) -> None:
+def test_alarms_obey_their_schema(group):
     """Every alarm is valid under the published schema and comes back unchanged."""
     alarm = alarm_of(12, group)
     validate(alarm, "alarm")
@@ -67,7 +65,7 @@ def test_alarms_obey_their_schema(group: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("reason", [None, "budget", "incomplete"])
 @pytest.mark.parametrize("fields", [{}, WHOLE, {"draw": "0f" * 16}], ids=["window", "step", "pane"])
-def test_decisions_obey_their_schema(reason: str | None, fields: dict[str, str]) -> None:
+def test_decisions_obey_their_schema(reason, fields):
     """Decisions and denials are valid under the published schema and come back unchanged."""
     decision = a_decision(reason, **fields)
     assert fields.items() <= validate(decision, "decision").items()
@@ -78,7 +76,7 @@ SEVERAL = {"COUNT(*) > 5": "9", "AVG(x) > 5": "0.5"}
 
 
 @pytest.mark.parametrize("tolerance", ["0", "9", "0.5", "12.025", "1/3", "10/7", SEVERAL])
-def test_tolerances_are_exact_texts(tolerance: Any) -> None:
+def test_tolerances_are_exact_texts(tolerance):
     """One number as a configuration writes it, or one for each of several comparisons."""
     record = {**json.loads(encode(ALARM)), "tolerance": tolerance}
     validate(record, "alarm")
@@ -122,14 +120,14 @@ def test_tolerances_are_exact_texts(tolerance: Any) -> None:
         ],
     ],
 )
-def test_the_schemas_refuse(kind: str, record: Any, change: dict[str, Any]) -> None:
+def test_the_schemas_refuse(kind, record, change):
     """What Tocsin never writes; the record itself is valid."""
     fields = validate(record, kind)
     with pytest.raises(jsonschema.ValidationError):
         validate({**fields, **change}, kind)
 
 
-def test_alarm_ids_differ() -> None:
+def test_alarm_ids_differ():
     """Another query, window or group gives another id; the id itself never changes."""
     keys = [
         KEY,
@@ -145,7 +143,7 @@ def test_alarm_ids_differ() -> None:
     assert alarm_id(KEY, {"room": "2.14"}) == "0ceb7aa765b3ba0150958d74f4b51653"
 
 
-def test_what_stands_for_alarms_is_had_without_tocsin() -> None:
+def test_what_stands_for_alarms_is_had_without_tocsin():
     """By ``jq -r .alarm_id | sort -u | b2sum -l 128``; copies and order change nothing."""
     ids = [alarm_id(KEY, {"room": name}) for name in ("2.14", "2.15", "2.16")]
     copies = "".join(f"{one}\n" for one in [*reversed(ids), *ids])
@@ -155,13 +153,13 @@ def test_what_stands_for_alarms_is_had_without_tocsin() -> None:
 
 
 @given(st.integers(0, 10**20))
-def test_epsilon_is_exact(units: int) -> None:
+def test_epsilon_is_exact(units):
     """The decimal text means exactly the loss units it came from."""
     assert Fraction(epsilon_text(units)) == Fraction(units, UNITS_PER_EPSILON)
 
 
 @pytest.mark.parametrize("value", [b"", b"{}", b"\xff", b'{"alarm": "\xff"}', b"[]"])
-def test_other_records_are_refused(value: bytes) -> None:
+def test_other_records_are_refused(value):
     """Whatever else lies on the topics is refused with a hint and without its content."""
     for decode in (decode_alarm, decode_decision):
         with pytest.raises(DataError, match="of this version"):

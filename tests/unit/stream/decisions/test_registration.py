@@ -35,7 +35,7 @@ SECOND = """\
         ("40", ("0.25", "0.75")),
     ],
 )
-def test_shares_are_rounded_down(tmp_path: Path, epsilon_max: str, shares: tuple[str, str]) -> None:
+def test_shares_are_rounded_down(tmp_path, epsilon_max, shares):
     """In the ledger as in the plan: what one alarm keeps is never taken from that of others."""
     units = [floor(Fraction(each) * Fraction(epsilon_max) * UNITS_PER_EPSILON) for each in shares]
     first = f"share: {shares[0]}"

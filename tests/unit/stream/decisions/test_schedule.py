@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,21 +16,19 @@ ALARMS = st.lists(st.tuples(*[st.integers(1, 9)] * 2, st.integers(0, 30)), min_s
 
 
 @given(ALARMS, st.lists(st.integers(1, 60)))
-def test_every_window_comes_once_and_in_order(
-    drawn: list[tuple[int, int, int]], ends: list[int]
-) -> None:
+def test_every_window_comes_once_and_in_order(drawn, ends):
     """However far a schedule is asked each time, it goes on where it was."""
-    alarms: dict[str, Any] = {}
+    alarms = {}
     every = []
     for at, (size, step, cursor) in enumerate(drawn):
-        alarm: Any = SimpleNamespace(id=f"q{at}", calendar=FixedCalendar(size, step))
+        alarm = SimpleNamespace(id=f"q{at}", calendar=FixedCalendar(size, step))
         alarms[alarm.id] = alarm
         first = oldest_index(alarm, cursor)
         bounds = map(alarm.calendar.bounds, range(first, first + 120))
         every += [WindowKey(end_ms, alarm.id, start_ms) for start_ms, end_ms in bounds]
     cursors = {name: cursor for name, (*_, cursor) in zip(alarms, drawn, strict=True)}
     following = first_windows(list(alarms.values()), cursors)
-    found: list[WindowKey] = []
+    found = []
     for end_ms in sorted(ends):
         last = WindowKey(end_ms, "q1", end_ms - 1)
         windows, following = windows_through(following, last)

@@ -21,8 +21,6 @@ from stream.windows.instants import TIME_END_MS
 from tests.support.decoding import NOON_MS, a_decoder, assert_independent, at, in_a_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     Row = tuple[Any, ...]
 
 raw_text = st.sampled_from(
@@ -42,17 +40,17 @@ arrow_rows = st.lists(
 )
 
 
-def as_string(values: Sequence[bytes | None]) -> pa.Array:
+def as_string(values):
     """Bytes that claim to be text, as a careless feeder writes them."""
     return pa.array(values, pa.binary()).view(pa.string())
 
 
-def as_view(texts: pa.Array) -> pa.Array:
+def as_view(texts):
     """The same as string views."""
     return texts.view(pa.binary()).cast(pa.binary_view()).view(pa.string_view())
 
 
-def as_dictionary(values: Sequence[bytes | None], entries: Any = as_string) -> pa.Array:
+def as_dictionary(values, entries=as_string):
     """The same as a dictionary with small indices, entries of no row among them."""
     words = sorted({value for value in values if value is not None})
     indices = [None if value is None else words.index(value) for value in values]
@@ -61,7 +59,7 @@ def as_dictionary(values: Sequence[bytes | None], entries: Any = as_string) -> p
     )
 
 
-STRINGS: list[Callable[[Sequence[bytes | None]], pa.Array]] = [
+STRINGS = [
     as_string,
     lambda values: as_view(as_string(values)),
     as_dictionary,
@@ -69,7 +67,7 @@ STRINGS: list[Callable[[Sequence[bytes | None]], pa.Array]] = [
     lambda values: pa.array(values, pa.large_binary()).view(pa.large_string()),
     lambda values: pa.array(values, pa.binary()),
 ]
-TIMES: list[tuple[pa.DataType, Fraction]] = [
+TIMES = [
     (pa.int64(), Fraction(1)),
     (pa.timestamp("ms", "Europe/Berlin"), Fraction(1)),
     (pa.timestamp("s"), Fraction(1_000)),
@@ -80,9 +78,7 @@ TIMES: list[tuple[pa.DataType, Fraction]] = [
 COMPRESSIONS = [None, "lz4", "zstd"]
 
 
-def columns_of(
-    rows: Sequence[Row], string: Any = as_string, time: pa.DataType | None = None
-) -> dict[str, pa.Array]:
+def columns_of(rows, string=as_string, time=None):
     """The columns of some rows, strings and times in a chosen encoding."""
     person, ts, room, n, x, b = zip(*rows, strict=True)
     return {
@@ -96,7 +92,7 @@ def columns_of(
     }
 
 
-def written(columns: Mapping[str, pa.Array], size: int | None = None, **options: Any) -> bytes:
+def written(columns, size=None, **options):
     """A message: an IPC stream of batches of so many rows."""
     table = pa.Table.from_batches([pa.record_batch(dict(columns))])
     sink = pa.BufferOutputStream()
@@ -106,7 +102,7 @@ def written(columns: Mapping[str, pa.Array], size: int | None = None, **options:
     return bytes(sink.getvalue())
 
 
-def plainly(row: Row, scale: Fraction) -> dict[str, Any] | str:
+def plainly(row, scale):
     """Return what a row holds, or why it is dropped: one condition after another.
 
     A step of its time is ``scale`` milliseconds.
@@ -130,7 +126,7 @@ def plainly(row: Row, scale: Fraction) -> dict[str, Any] | str:
 
 
 @st.composite
-def messages(draw: st.DrawFn) -> tuple[list[Row], Fraction, bytes]:
+def messages(draw):
     """Draw rows, the scale of their times, and a message of them in any encoding."""
     rows, (time, scale) = draw(arrow_rows), draw(st.sampled_from(TIMES))
     columns = columns_of(rows, draw(st.sampled_from(STRINGS)), time)
@@ -143,9 +139,7 @@ def messages(draw: st.DrawFn) -> tuple[list[Row], Fraction, bytes]:
 @pytest.mark.long
 @settings(max_examples=200)
 @given(messages(), st.integers(1, 7))
-def test_arrow_rows_are_judged_by_themselves_as_documented(
-    drawn: tuple[list[Row], Fraction, bytes], size: int
-) -> None:
+def test_arrow_rows_are_judged_by_themselves_as_documented(drawn, size):
     """The rows that stay, and the reasons for the others, are those of a plain reading of each.
 
     Whatever rows stand around it, in any encoding, batches, compression and slices.
@@ -167,7 +161,7 @@ GOOD_MESSAGE = written(columns_of([GOOD_ROW] * 2))
 TWO_ROWS = {"person": pa.array(["a", "b"]), "ts": pa.array([1, 2])}
 
 
-def damaged(message: bytes, changes: list[tuple[int, int]]) -> bytes:
+def damaged(message, changes):
     """Return a message with some bytes changed."""
     found = bytearray(message)
     for place, value in changes:
@@ -190,18 +184,18 @@ DAMAGE = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_si
         max_size=5,
     )
 )
-def test_arrow_messages_are_independent(values: list[bytes | None]) -> None:
+def test_arrow_messages_are_independent(values):
     """What a message gives does not depend on the messages around it, however one is damaged."""
     assert_independent(a_decoder(Codec.ARROW), in_a_row(*values))
 
 
-def judged(*messages: bytes) -> tuple[list[int], Mapping[str, int]]:
+def judged(*messages):
     """Return of which message each row is that stays, and what is dropped."""
     batch, drops = a_decoder(Codec.ARROW).decode(in_a_row(*messages))
     return batch.offset.tolist(), drops
 
 
-def changed(rows: int = 2, **change: pa.Array | None) -> bytes:
+def changed(rows=2, **change):
     """Return a message of good rows with other columns, without those that are none."""
     columns = {**columns_of([GOOD_ROW] * rows), **change}
     return written({name: column for name, column in columns.items() if column is not None})
@@ -237,7 +231,7 @@ WIDE = pa.array([1, 10**30], pa.decimal128(38, 0))
         GOOD_MESSAGE + b"rows that nobody would miss",
     ],
 )
-def test_a_message_is_refused_as_a_whole(message: bytes) -> None:
+def test_a_message_is_refused_as_a_whole(message):
     """One drop, whatever is wrong with its columns or behind them; the next message arrives."""
     assert judged(message, GOOD_MESSAGE) == ([1, 1], {"undecodable": 1})
 
@@ -259,7 +253,7 @@ def test_a_message_is_refused_as_a_whole(message: bytes) -> None:
         GOOD_MESSAGE.removesuffix(END_OF_STREAM),
     ],
 )
-def test_messages_of_other_writers_are_read(message: bytes) -> None:
+def test_messages_of_other_writers_are_read(message):
     """In other types and other frames than ours."""
     assert judged(message) == ([0, 0], {})
 
@@ -287,15 +281,13 @@ WORDS, NUMBERS = pa.array(["a", "b"]), pa.array([1, 2])
         ],
     ],
 )
-def test_what_a_column_cannot_hold_costs_its_row(name: str, column: pa.Array, reason: str) -> None:
+def test_what_a_column_cannot_hold_costs_its_row(name, column, reason):
     """The second row here, and nothing of the first."""
     assert judged(changed(**{name: column})) == ([0], {reason: 1})
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_compressed_bodies_unpack_to_a_limit(
-    monkeypatch: pytest.MonkeyPatch, *, dictionary: bool
-) -> None:
+def test_compressed_bodies_unpack_to_a_limit(monkeypatch, *, dictionary):
     """How much memory a message wants is known before any is given to it."""
     column = pa.array(["x" * 1_000] * 100)
     person = column.dictionary_encode() if dictionary else column
@@ -306,7 +298,7 @@ def test_compressed_bodies_unpack_to_a_limit(
 
 
 @pytest.mark.parametrize("claim", [1 << 40, -2, -(1 << 62), 7])
-def test_a_body_that_lies_about_its_size_costs_its_message(claim: int) -> None:
+def test_a_body_that_lies_about_its_size_costs_its_message(claim):
     """A buffer that claims a terabyte, or less than it holds, is refused and nobody runs short."""
     columns = {"person": pa.array(["alice"] * 500), "ts": pa.array([1] * 500)}
     packed = written(columns, compression="lz4")
@@ -316,7 +308,7 @@ def test_a_body_that_lies_about_its_size_costs_its_message(claim: int) -> None:
     assert judged(lie, GOOD_MESSAGE) == ([1, 1], {"undecodable": 1})
 
 
-def ends(*offsets: int) -> bytes:
+def ends(*offsets):
     """Return where the texts of a column end, as its buffer says it."""
     return np.array(offsets, np.int32).tobytes()
 
@@ -334,7 +326,7 @@ OTHER = pa.array(["abc", "defgh"])
     ],
     ids=["text", "struct", "dictionary"],
 )
-def test_a_column_that_nobody_declared_refuses_nothing(other: pa.Array, broken: bytes) -> None:
+def test_a_column_that_nobody_declared_refuses_nothing(other, broken):
     """However broken it is: only declared columns are read, and those are judged as ever."""
     for name, expected in (("another", ([0, 0], {})), ("room", ([], {"undecodable": 1}))):
         message = changed(zero=NUMBERS, **{name: other})
@@ -342,7 +334,7 @@ def test_a_column_that_nobody_declared_refuses_nothing(other: pa.Array, broken: 
         assert judged(message.replace(ends(0, 3, 8), broken)) == expected
 
 
-def test_damage_behind_good_batches_costs_the_message() -> None:
+def test_damage_behind_good_batches_costs_the_message():
     """A message is sound or refused as a whole: no batch counts before the last is checked."""
     columns = {"person": pa.array(["a", "b", "ccc", "d"]), "ts": pa.array([1, 2, 3, 4])}
     whole = written(columns, 2)
@@ -351,7 +343,7 @@ def test_damage_behind_good_batches_costs_the_message() -> None:
     assert judged(whole.replace(ends(0, 3, 4), ends(0, 9, 4))) == ([], {"undecodable": 1})
 
 
-def repeated(text: str, rows: int, encoding: str) -> pa.Array:
+def repeated(text, rows, encoding):
     """A column that points to one text from every row but the last, which says ``bob``."""
     views = pa.array([text, "bob"], pa.string_view())
     indices = np.append(np.zeros(rows - 1, np.int8), np.int8(1))
@@ -365,9 +357,7 @@ def repeated(text: str, rows: int, encoding: str) -> pa.Array:
 
 @pytest.mark.parametrize("encoding", ["dictionary", "dictionary of views", "views"])
 @pytest.mark.parametrize("length", [MAX_STRING_BYTES, 100_000])
-def test_small_messages_unfold_in_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch, encoding: str, length: int
-) -> None:
+def test_small_messages_unfold_in_bounded_memory(monkeypatch, encoding, length):
     """Every row of a message that spells out to many times its size is judged by itself."""
     monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 1 << 10)
     assert codings._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from stream.events import arrow_events, codings
 from stream.events.codings import coding_of
 from stream.events.columns import MAX_STRING_BYTES
-from stream.events.decoder import Drop, Record
+from stream.events.decoder import Drop
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Clock, Codec, Field, FieldType, Partitioner
 from stream.windows.instants import TIME_END_MS
@@ -29,9 +28,6 @@ from tests.support.decoding import (
     laid_out,
 )
 from tests.support.texts import texts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # JSON
 
@@ -113,7 +109,7 @@ json_logs = st.lists(st.tuples(json_messages, st.sampled_from([True, True, False
 @settings(max_examples=200)
 @given(json_logs, st.sampled_from([1, 2, 3, 7, codings._AT_ONCE]))
 @example([at(0, b'{"person":"alice","ts":1,"beside":"\xff"}'), at(1, b"{")], 2)
-def test_json_messages_are_independent(records: list[Record], at_once: int) -> None:
+def test_json_messages_are_independent(records, at_once):
     """What a JSON message gives does not depend on the messages around it.
 
     However many are parsed at once.
@@ -146,7 +142,7 @@ def test_json_messages_are_independent(records: list[Record], at_once: int) -> N
         (b'{"person":"' + b"a" * (MAX_STRING_BYTES + 1) + b'","ts":1}', Drop.TOO_LONG),
     ],
 )
-def test_why_a_json_event_is_dropped(value: bytes | None, reason: Drop) -> None:
+def test_why_a_json_event_is_dropped(value, reason):
     """A bad event is dropped alone, under the reason that the custodian reads."""
     good = b'{"person":"a","ts":1}'
     batch, drops = a_decoder(Codec.JSON).decode(in_a_row(good, value, good))
@@ -154,7 +150,7 @@ def test_why_a_json_event_is_dropped(value: bytes | None, reason: Drop) -> None:
     assert drops == {reason.value: 1}
 
 
-def test_json_values_arrive() -> None:
+def test_json_values_arrive():
     """Fields come out in their declared types; times in every notation mean the same instant."""
     notations = [
         NOON_MS,
@@ -174,7 +170,7 @@ def test_json_values_arrive() -> None:
     assert batch.rows.schema.types == kinds
 
 
-def test_producer_timestamps() -> None:
+def test_producer_timestamps():
     """Under ``clock: append_time`` a record that the producer dated is dropped; not under marks."""
     record = at(0, b'{"person":"a","ts":1}', log_append=False)
     assert a_decoder(Codec.JSON).decode([record])[1] == {"create_time": 1}
@@ -182,14 +178,14 @@ def test_producer_timestamps() -> None:
     assert len(marked.decode([record])[0]) == 1
 
 
-def test_deep_nesting_does_not_depend_on_the_caller() -> None:
+def test_deep_nesting_does_not_depend_on_the_caller():
     """A message is judged the same however deep the stack is that decodes it."""
     messages = [
         at(depth, b'{"person":"a","ts":1,"z":' + b"[" * depth + b"]" * depth + b"}")
         for depth in (200, 255, 256, 400, 900)
     ]
 
-    def deeper(frames: int) -> list[int]:
+    def deeper(frames):
         if frames:
             return deeper(frames - 1)
         return a_decoder(Codec.JSON).decode(messages)[0].offset.tolist()
@@ -200,7 +196,7 @@ def test_deep_nesting_does_not_depend_on_the_caller() -> None:
 # Every codec
 
 
-def written(codec: Codec, **columns: Sequence[Any]) -> list[bytes]:
+def written(codec, **columns):
     """Return rows as messages of a codec: of a row each, or one of all."""
     rows = pa.RecordBatch.from_pydict({name: list(each) for name, each in columns.items()})
     return list(coding_of(codec).write(rows))
@@ -208,7 +204,7 @@ def written(codec: Codec, **columns: Sequence[Any]) -> list[bytes]:
 
 @pytest.mark.parametrize("partitioner", list(Partitioner))
 @pytest.mark.parametrize("kind", [FieldType.STRING, FieldType.INTEGER])
-def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) -> None:
+def test_rows_count_in_one_partition(partitioner, kind):
     """Over all partitions every row stays once; elsewhere it is misrouted, in every codec."""
     numbers = range(-20, 20)
     people = [f"p-{at}" for at in numbers] if kind is FieldType.STRING else numbers
@@ -217,7 +213,7 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
     units = []
     for codec in Codec:
         records = in_a_row(*written(codec, person=people, ts=range(40)))
-        options: dict[str, Any] = {"partitions": 3, "partitioner": partitioner, "fields": fields}
+        options = {"partitions": 3, "partitioner": partitioner, "fields": fields}
         found = [a_decoder(codec, partition=at, **options).decode(records) for at in range(3)]
         for partition, (batch, drops) in enumerate(found):
             assert batch.time_ms.tolist() == np.flatnonzero(homes == partition).tolist()
@@ -228,7 +224,7 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_ids(codec: Codec) -> None:
+def test_ids(codec):
     """A declared id is required and hashed apart from the unit; equal ids have equal hashes."""
     decoder = a_decoder(
         codec,
@@ -247,9 +243,7 @@ def test_ids(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("limit", [1, 300, 500, 1 << 26])
-def test_pieces_make_no_difference(
-    monkeypatch: pytest.MonkeyPatch, codec: Codec, limit: int
-) -> None:
+def test_pieces_make_no_difference(monkeypatch, codec, limit):
     """Piece by piece or at once, the same rows come in the same order, and the same drops."""
     monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 3)
     messages = written(codec, person=[*"abcdefg", "x" * 1_025, None], ts=range(9))
@@ -266,7 +260,7 @@ def test_pieces_make_no_difference(
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_nothing_gives_an_empty_batch(codec: Codec) -> None:
+def test_nothing_gives_an_empty_batch(codec):
     """No records, and records of nothing, give a batch without rows in the declared schema."""
     for values in ([], [None], [b""]):
         batch, _ = a_decoder(codec).decode(in_a_row(*values))

@@ -6,7 +6,6 @@ import csv
 import json
 from collections import Counter
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,13 +19,10 @@ from stream.events.formats import SUFFIXES
 from stream.model.feeds import Codec, Field
 from tests.support.decoding import HASH_KEY, KINDS, a_decoder, a_feed, laid_out
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 FEED = a_feed(
     Codec.JSON, fields={name: Field(name, KINDS[name]) for name in ("person", "ts", "x", "n", "b")}
 )
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {"person": "bob", "ts": 2_000, "x": 1.5, "n": 1, "b": True},
     {"person": "ann", "ts": 1_000, "x": None, "n": -7, "b": False},
     {"person": 'a "quoted", name', "ts": 2_000, "x": 1e3, "n": None, "b": None},
@@ -34,7 +30,7 @@ ROWS: list[dict[str, Any]] = [
 EXPECTED = [ROWS[1], ROWS[0], ROWS[2]]
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write(path, rows):
     """Write rows in the format that the suffix names, with a column too many in the tables."""
     if path.suffix == ".csv":
         names = ["ts", "extra", "x", "b", "n", "person"]
@@ -50,13 +46,13 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def rows_of(*paths: Path) -> list[dict[str, Any]]:
+def rows_of(*paths):
     """Return the rows of all batches of some files."""
     return [row for batch in EventFiles(FEED, paths).record_batches() for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
+def test_every_format_gives_the_same_rows(tmp_path, suffix):
     """Three formats, one result: declared fields and types, by event time, ties in file order."""
     path = write(tmp_path / f"sales{suffix}", ROWS)
     assert rows_of(path) == EXPECTED
@@ -64,14 +60,14 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     assert (len(replay), replay.drops) == (3, {})
 
 
-def test_windows_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
+def test_windows_line_ends_and_byte_order_marks(tmp_path):
     """CSV as spreadsheets write it is read like any other."""
     path = write(tmp_path / "sales.csv", ROWS)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert rows_of(path) == EXPECTED
 
 
-def test_files_are_merged(tmp_path: Path) -> None:
+def test_files_are_merged(tmp_path):
     """Rows of several files are put in one order; batches cut it without losing a row."""
     times = ([5, 1], [4, 0], [3, 2])
     paths = [
@@ -85,7 +81,7 @@ def test_files_are_merged(tmp_path: Path) -> None:
         assert [one for batch in batches for one in getattr(batch, name)] == list(range(6))
 
 
-def test_batches_are_those_of_the_codecs(tmp_path: Path) -> None:
+def test_batches_are_those_of_the_codecs(tmp_path):
     """A replayed row has the unit hash that it has on Kafka."""
     rows = [{**ROWS[0], "person": f"person-{number}", "ts": number} for number in range(50)]
     replay = EventFiles(FEED, [write(tmp_path / "sales.jsonl", rows)])
@@ -134,7 +130,7 @@ CSV_REASONS = {
 }
 
 
-def test_why_a_line_of_csv_is_dropped(tmp_path: Path) -> None:
+def test_why_a_line_of_csv_is_dropped(tmp_path):
     """Bad lines of CSV are dropped alone, each for its reason; good ones around them stay."""
     path = tmp_path / "sales.csv"
     path.write_text("\n".join([CSV_HEADER, *CSV_LINES]))
@@ -149,12 +145,12 @@ def test_why_a_line_of_csv_is_dropped(tmp_path: Path) -> None:
         st.sampled_from([line.encode() for line in CSV_LINES]) | st.binary(max_size=12), max_size=6
     )
 )
-def test_lines_are_independent(tmp_path: Path, lines: list[bytes]) -> None:
+def test_lines_are_independent(tmp_path, lines):
     """A file of lines gives what the files of each single line give, in CSV and in JSON lines."""
     for suffix, header in [(".csv", CSV_HEADER.encode() + b"\n"), (".jsonl", b"")]:
         path = tmp_path / f"sales{suffix}"
 
-        def read(content: bytes, path: Path = path) -> tuple[Counter[str], list[dict[str, Any]]]:
+        def read(content, path=path):
             path.write_bytes(content)
             return Counter(EventFiles(FEED, [path]).drops), rows_of(path)
 
@@ -164,7 +160,7 @@ def test_lines_are_independent(tmp_path: Path, lines: list[bytes]) -> None:
         assert rows == sorted((row for _, each in alone for row in each), key=itemgetter("ts"))
 
 
-def test_bad_rows_of_parquet(tmp_path: Path) -> None:
+def test_bad_rows_of_parquet(tmp_path):
     """Nulls, NaN and text that is not UTF-8 cost their rows of a Parquet file, no more."""
     columns = {
         "person": pa.array([b"ann", None, b"\xff", b"ann"], pa.binary()),
@@ -180,7 +176,7 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
     assert replay.drops == {"missing_field": 1, "undecodable": 1, "not_finite": 1}
 
 
-def test_empty_files(tmp_path: Path) -> None:
+def test_empty_files(tmp_path):
     """Files without rows, and no files at all, replay nothing."""
     for name, content in [("a.csv", CSV_HEADER), ("b.jsonl", ""), ("c.jsonl", "\n\n")]:
         path = tmp_path / name

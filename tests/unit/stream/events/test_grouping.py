@@ -15,7 +15,7 @@ narrow = st.integers(-2, 2)
 wide = st.sampled_from(EDGES)
 
 
-def keys_of(*columns: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[int, ...]]]:
+def keys_of(*columns):
     """Return keys of some columns."""
     return st.lists(st.tuples(*columns), min_size=1, max_size=60)
 
@@ -24,9 +24,7 @@ def keys_of(*columns: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[in
     keys_of(narrow, narrow) | keys_of(narrow, wide) | keys_of(wide, wide, narrow) | keys_of(wide),
     st.booleans(),
 )
-def test_grouping_is_exact_whether_keys_are_packed_or_mixed(
-    keys: list[tuple[int, ...]], collide: bool
-) -> None:
+def test_grouping_is_exact_whether_keys_are_packed_or_mixed(keys, collide):
     """Equal keys come together in log order, whether or not their mixes can tell them apart."""
     columns = list(np.array(keys, np.int64).T)
     with pytest.MonkeyPatch.context() as patch:
@@ -35,7 +33,7 @@ def test_grouping_is_exact_whether_keys_are_packed_or_mixed(
         order, fresh = grouped(*columns)
         first, times = firsts(*columns), occurrence(*columns)
     runs = [run.tolist() for run in np.split(order, np.flatnonzero(fresh)[1:])]
-    places: dict[tuple[int, ...], list[int]] = {}
+    places = {}
     for at, key in enumerate(keys):
         places.setdefault(key, []).append(at)
     assert sorted(runs) == sorted(places.values())

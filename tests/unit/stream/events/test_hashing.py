@@ -25,7 +25,7 @@ VECTORS = {
 """Of the reference implementation: halves of the hash of bytes 0, 1, 2... up to a length."""
 
 
-def test_published_vectors() -> None:
+def test_published_vectors():
     """Those of 128 bits come out, under their key, for words of any number and padding."""
     chosen = KeyedHash(KEY, purpose=b"test")
     chosen._k0, chosen._k1 = (int.from_bytes(KEY[at : at + 8], "little") for at in (0, 8))
@@ -39,7 +39,7 @@ def test_published_vectors() -> None:
     st.integers(0, 3),
     st.sampled_from([1, 7, hashing._CHUNK]),
 )
-def test_columns_agree_with_one_text_at_a_time(values: list[bytes], start: int, chunk: int) -> None:
+def test_columns_agree_with_one_text_at_a_time(values, start, chunk):
     """Each text of a column of mixed lengths gets its own hash, in the column's order.
 
     Also in a slice of an Arrow column, and wherever chunks cut it.
@@ -52,7 +52,7 @@ def test_columns_agree_with_one_text_at_a_time(values: list[bytes], start: int, 
     assert together.tolist() == [hashed(texts_of([value]))[0].tolist() for value in values[start:]]
 
 
-def test_key_and_purpose_separate_hashes() -> None:
+def test_key_and_purpose_separate_hashes():
     """Another key or another purpose gives unrelated hashes."""
     strings = texts_of([b"alice"])
     hashes = {
@@ -64,7 +64,7 @@ def test_key_and_purpose_separate_hashes() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 15, 65])
-def test_short_and_long_keys_are_refused(size: int) -> None:
+def test_short_and_long_keys_are_refused(size):
     """A key outside 16 to 64 bytes is an error, not a weak hash."""
     with pytest.raises(ValueError, match="16 to 64 bytes"):
         KeyedHash(bytes(size), purpose=b"test")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,14 +14,14 @@ VALUE, HEADERS = encode_mark(MARK, KEY)
 NATURAL = st.integers(0, 2**63 - 1)
 
 
-def read(**changes: Any) -> Mark | None:
+def read(**changes):
     """Read that mark where it was written, but for some changes."""
     given = {"value": VALUE, "headers": HEADERS, "key": KEY, "feed": "badges", "partition": 3}
     return verified_mark(**{**given, **changes})
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), NATURAL, NATURAL, NATURAL)
-def test_round_trip(feed: str, time_ms: int, partition: int, sequence: int) -> None:
+def test_round_trip(feed, time_ms, partition, sequence):
     """What was written is read, for every feed name and number."""
     mark = Mark(feed, time_ms, partition, sequence)
     value, headers = encode_mark(mark, KEY)
@@ -32,7 +30,7 @@ def test_round_trip(feed: str, time_ms: int, partition: int, sequence: int) -> N
 
 
 @given(st.integers(0, len(VALUE + HEADERS[0][1]) - 1), st.integers(0, 7))
-def test_any_change_of_a_bit_is_noticed(place: int, bit: int) -> None:
+def test_any_change_of_a_bit_is_noticed(place, bit):
     """A mark with one bit changed, in value or signature, is no mark."""
     changed = bytearray(VALUE + HEADERS[0][1])
     changed[place] ^= 1 << bit
@@ -52,13 +50,13 @@ def test_any_change_of_a_bit_is_noticed(place: int, bit: int) -> None:
         {"headers": [*HEADERS, *HEADERS]},
     ],
 )
-def test_marks_do_not_move(change: dict[str, Any]) -> None:
+def test_marks_do_not_move(change):
     """No mark under another key, for another feed or partition, or without its one signature."""
     assert read() == MARK
     assert read(**change) is None
 
 
-def test_events_are_not_marks() -> None:
+def test_events_are_not_marks():
     """Without the header a record is an event; a header without a signature is a bad record."""
     assert not claims_mark([("other", b"")])
     assert claims_mark([(MARK_HEADER, None)])
@@ -72,7 +70,7 @@ def test_events_are_not_marks() -> None:
         (MARK, b"short", "at least 16 bytes"),
     ],
 )
-def test_what_cannot_be_read_is_never_written(mark: Mark, key: bytes, message: str) -> None:
+def test_what_cannot_be_read_is_never_written(mark, key, message):
     """A negative number, one beyond 64 bits, and under a key that could be guessed."""
     with pytest.raises(ValueError, match=message):
         encode_mark(mark, key)

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,9 +21,6 @@ from stream.events.mqtt_events import (
 )
 from stream.model.mqtt import Route
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 UPLINK = {
     "deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d",
     "time": "2026-11-22T09:34:15.775023242+00:00",
@@ -33,19 +29,19 @@ UPLINK = {
 }
 
 
-def route(written: str = "zigbee2mqtt/+room/motion", **templates: str) -> Route:
+def route(written="zigbee2mqtt/+room/motion", **templates):
     """Return a route as the configuration makes it."""
     levels, names = levels_of(written)
     fields = {name: template_of(text, list(names.values())) for name, text in templates.items()}
     return Route(written, levels, names, fields)
 
 
-def message(payload: Any = None, topic: str = "zigbee2mqtt/hall/motion") -> Message:
+def message(payload=None, topic="zigbee2mqtt/hall/motion"):
     """Return a message with a JSON payload."""
     return Message(topic, json.dumps(payload).encode(), 7, 1_700_000_000_000)
 
 
-def event(templates: dict[str, str], payload: Any) -> dict[str, Any] | None:
+def event(templates, payload):
     """Return the event of a message, without its key."""
     made = event_of(route(sensor="{topic.room}", **templates), "sensor", message(payload))
     return None if made is None else json.loads(made[1])
@@ -73,7 +69,7 @@ def event(templates: dict[str, str], payload: Any) -> dict[str, Any] | None:
         ("{payload.time.0}", None),
     ],
 )
-def test_a_template_gives_a_value_or_no_event(template: str, value: Any) -> None:
+def test_a_template_gives_a_value_or_no_event(template, value):
     """A single slot keeps its type; what is missing, null or no value makes no event."""
     found = event({"what": template}, UPLINK)
     assert found == (None if value is None else {"sensor": "hall", "what": value})
@@ -81,7 +77,7 @@ def test_a_template_gives_a_value_or_no_event(template: str, value: Any) -> None
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"\xff", b'"\\ud800"', b"[" * 100_000])
-def test_a_payload_that_is_no_json_is_no_event(payload: bytes) -> None:
+def test_a_payload_that_is_no_json_is_no_event(payload):
     """Only where a template asks for it."""
     sent = replace(message(), payload=payload)
     asked = route(sensor="{topic.room}", what="{payload.x}")
@@ -89,12 +85,12 @@ def test_a_payload_that_is_no_json_is_no_event(payload: bytes) -> None:
     assert event_of(route(sensor="{topic.room}", at="{now}"), "sensor", sent) is not None
 
 
-def test_plain_payloads_are_json_as_well() -> None:
+def test_plain_payloads_are_json_as_well():
     """A counter that publishes a bare number."""
     assert event({"people": "{payload}"}, 12) == {"sensor": "hall", "people": 12}
 
 
-def test_the_unit_is_the_key_and_a_text() -> None:
+def test_the_unit_is_the_key_and_a_text():
     """Partitions are chosen by its UTF-8 bytes; an empty one belongs to nobody."""
     made = event_of(route(sensor="{payload.id}"), "sensor", message({"id": 12}))
     assert made == (b"12", b'{"sensor":"12"}')
@@ -103,7 +99,7 @@ def test_the_unit_is_the_key_and_a_text() -> None:
     assert event_of(route(sensor="{payload.id}"), "sensor", long) is None
 
 
-def test_copies_have_one_id_and_other_messages_have_others() -> None:
+def test_copies_have_one_id_and_other_messages_have_others():
     """The broker sends a copy with its number; nothing else is the same in all three."""
     first = message({"occupancy": True})
     copy = replace(first, taken_ms=first.taken_ms + 60_000)
@@ -119,7 +115,7 @@ def test_copies_have_one_id_and_other_messages_have_others() -> None:
     assert len({first.id, *(other.id for other in others)}) == 1 + len(others)
 
 
-def template(written: str) -> object:
+def template(written):
     """Read a template for a topic whose level is called room."""
     return template_of(written, ["room"])
 
@@ -146,9 +142,7 @@ def template(written: str) -> object:
         (lambda written: template_of(written, []), "{topic.hall}", "write +NAME for a level"),
     ],
 )
-def test_a_filter_or_template_that_is_none_is_refused(
-    read: Callable[[str], object], written: str, said: str
-) -> None:
+def test_a_filter_or_template_that_is_none_is_refused(read, written, said):
     """With what to write instead."""
     with pytest.raises(TemplateError) as error:
         read(written)
@@ -156,13 +150,13 @@ def test_a_filter_or_template_that_is_none_is_refused(
     assert said in f"{error.value}: {error.value.hint}"
 
 
-def test_whether_two_filters_take_one_topic() -> None:
+def test_whether_two_filters_take_one_topic():
     """All filters of few levels: some topic belongs to both, or none does."""
     topics = ["/".join(levels) for size in (1, 2, 3) for levels in product("ab", repeat=size)]
     filters = ["/".join(levels) for size in (1, 2, 3) for levels in product("ab+", repeat=size)]
     filters += ["#", *(f"{each}/#" for each in filters if len(each) < 5)]
 
-    def taken(each: str) -> set[str]:
+    def taken(each):
         pattern = each.replace("/#", "(/.*)?").replace("#", ".*").replace("+", "[^/]*")
         return {topic for topic in topics if re.fullmatch(pattern, topic)}
 
@@ -171,7 +165,7 @@ def test_whether_two_filters_take_one_topic() -> None:
         assert overlap(one.split("/"), other.split("/")) == bool(of[one] & of[other]), (one, other)
 
 
-def test_a_topic_has_one_route_or_none() -> None:
+def test_a_topic_has_one_route_or_none():
     """What an older session still subscribes to has none."""
     routes = [route("a/+room"), route("b/#")]
     assert [route_of(routes, topic) for topic in ("a/b", "b/c/d", "c/d")] == [*routes, None]

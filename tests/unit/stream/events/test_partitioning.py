@@ -17,7 +17,7 @@ KEYS = st.lists(st.binary(max_size=70), max_size=40)
 
 @settings(max_examples=100)
 @given(KEYS, st.integers(1, 1000))
-def test_partitions(keys: list[bytes], partitions: int) -> None:
+def test_partitions(keys, partitions):
     """``toPositive`` clears the sign bit; crc32 is taken as unsigned, as librdkafka does."""
     strings = texts_of(keys)
     by_murmur = partitions_of(strings, Partitioner.MURMUR2, partitions)

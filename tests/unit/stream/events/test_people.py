@@ -20,14 +20,14 @@ PARTITIONS = 3
 NAMES = st.text(max_size=12) | st.sampled_from(["x" * 39, "x" * 40, "y" * 50, "a", "a\0"])
 
 
-def some_people() -> People:
+def some_people():
     """Nobody yet."""
     return People(KEY, partitioner=Partitioner.MURMUR2, partitions=PARTITIONS)
 
 
 @settings(max_examples=50)
 @given(st.lists(st.lists(NAMES), max_size=6), st.sampled_from([1, 5, 1 << 17]))
-def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) -> None:
+def test_what_was_met_before_shows_nowhere(batches, most):
     """Each row has its own text's hash and partition, and rows of one text have one number."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(people, "_MOST", most)
@@ -46,7 +46,7 @@ def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) 
             assert units.hashes().tolist() == hashed.tolist()
 
 
-def test_whoever_was_met_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_was_met_is_not_hashed_again(monkeypatch):
     """Once each, and in one roster, until more were met than are remembered."""
     hashed = hashings(monkeypatch)
     monkeypatch.setattr(people, "_MOST", 10)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,9 +11,6 @@ from hypothesis import strategies as st
 from stream.events import texts as module
 from stream.events.texts import SHORT_BYTES, Lexicon, Texts, words_of
 from tests.support.texts import texts_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 KEY = bytes(range(32))
 
@@ -30,7 +25,7 @@ EVEN = st.lists(st.binary(min_size=9, max_size=9))
 
 
 @given(ANY | EVEN, st.integers(0, 3))
-def test_different_texts_are_told_apart(values: list[bytes], start: int) -> None:
+def test_different_texts_are_told_apart(values, start):
     """By their words: of any length, with zeros at their ends, in slices of a column."""
     column = pa.array(values, pa.binary())[start:]
     found = Texts.of(column)
@@ -48,9 +43,7 @@ def test_different_texts_are_told_apart(values: list[bytes], start: int) -> None
     st.sampled_from([8, 1 << 10]),
     st.sampled_from([7, 8, SHORT_BYTES]),
 )
-def test_a_lexicon_is_a_dictionary(
-    added: list[list[bytes]], asked: list[bytes], crowd: bool, slots: int, longest: int
-) -> None:
+def test_a_lexicon_is_a_dictionary(added, asked, crowd, slots, longest):
     """It finds what was added, under the number that it got, wherever searching begins.
 
     Also when it has made room, several times over; and no longer text that begins as a known one.
@@ -59,8 +52,8 @@ def test_a_lexicon_is_a_dictionary(
         patch.setattr(module, "_LEAST_SLOTS", slots)
         lexicon = Lexicon(KEY, longest)
     if crowd:
-        lexicon._first_slots = lambda words: np.zeros(len(words[0]), np.int64)  # type: ignore[method-assign]
-    known: dict[bytes, int] = {}
+        lexicon._first_slots = lambda words: np.zeros(len(words[0]), np.int64)
+    known = {}
     for values in added:
         new = [each for each in dict.fromkeys(values) if len(each) <= longest and each not in known]
         lexicon.add(texts_of(new))
@@ -71,11 +64,11 @@ def test_a_lexicon_is_a_dictionary(
     assert lexicon.find(texts_of(every)).tolist() == [known.get(value, -1) for value in every]
 
 
-def test_where_searching_begins_depends_on_the_key() -> None:
+def test_where_searching_begins_depends_on_the_key():
     """Whoever does not have the key cannot choose texts that crowd a place."""
     names = texts_of([f"person-{number:06d}".encode() for number in range(1_000)])
 
-    def begins(key: bytes) -> NDArray[np.int64]:
+    def begins(key):
         return Lexicon(key, 13)._first_slots([names.padded(at) for at in range(2)])
 
     assert np.count_nonzero(begins(KEY) == begins(bytes(32))) < 50

@@ -14,7 +14,7 @@ WORD = st.integers(0, 2)
 
 
 @given(st.lists(st.tuples(WORD, WORD), max_size=40), st.lists(st.integers(0, 40), max_size=4))
-def test_joined_parts_are_the_whole(rows: list[tuple[int, int]], cuts: list[int]) -> None:
+def test_joined_parts_are_the_whole(rows, cuts):
     """Parts of one batch and of several, joined, are the same people, each known by one number."""
     hashes = np.array(rows, np.uint64).reshape(-1, 2)
     whole = Units.of(hashes)

@@ -60,7 +60,7 @@ class KilledError(Exception):
 class Scene:
     """A topic of two partitions and its broker, a ledger that workers have used, and one clock."""
 
-    def __init__(self, folder) -> None:
+    def __init__(self, folder):
         path = folder / "alarms.yaml"
         path.write_text(CONFIG, encoding="utf-8")
         self.alarms = load(path, environ={})

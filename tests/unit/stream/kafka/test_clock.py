@@ -19,7 +19,7 @@ ALLOWED_MS = 7_500
 class Clocks:
     """Both clocks of a machine."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.wall_ms = 1_700_000_000_000
         self.monotonic_ms = 5_000
         self.slow_ms = 0

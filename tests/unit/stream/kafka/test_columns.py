@@ -53,7 +53,7 @@ class Reader:
 
     active = True
 
-    def __init__(self, logs, *, start=0, aborted=(), **arguments) -> None:
+    def __init__(self, logs, *, start=0, aborted=(), **arguments):
         self.logs, self.aborted = logs, aborted
         self.decode = arguments.get("value_deserializer")
         self.states = {place: SimpleNamespace(position=start, paused=False) for place in logs}

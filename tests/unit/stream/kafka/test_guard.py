@@ -54,7 +54,7 @@ WINDOWS = sorted(
 class _Consumer:
     """Reads a topic of one partition, whose records may be decisions of other ledgers."""
 
-    def __init__(self, values) -> None:
+    def __init__(self, values):
         self.records = [
             SimpleNamespace(offset=at, timestamp=WINDOWS[min(at, LAST)][0] * HOUR_MS, value=value)
             for at, value in enumerate(values)

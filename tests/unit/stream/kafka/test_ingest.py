@@ -35,7 +35,7 @@ READING, END, OPEN, CORRUPT = Stand.READING, Stand.END, Stand.TRANSACTION, Stand
 class _Consumer:
     """Forgets every position when its assignment is replaced, and waits for one until a seek."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.seeks = 0
         self.positioned = asyncio.Event()
         self.fetches = []

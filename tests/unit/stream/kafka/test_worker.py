@@ -31,7 +31,7 @@ class Ended(BaseException):
 class Tasks(worker._Tasks):
     """Tasks without a runtime, on a clock of their own, whose end can be seen."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         """Hold a log and nothing else."""
         self.said, self.now_s = Said(), 1000.0
         self.log = self.said.log

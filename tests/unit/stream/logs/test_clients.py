@@ -29,7 +29,7 @@ MESSAGES = "cannot read all of %r"
 class Heard(Said):
     """A log that libraries write to, and a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(Level.DEBUG)
         self.now_s = 1000.0
         self.handler = ClientLines(lambda: self.log, lambda: self.now_s)
@@ -85,7 +85,7 @@ def test_a_sentence_made_of_values_is_not_written(heard):
     """
 
     class Hostile:
-        def __str__(self) -> str:
+        def __str__(self):
             raise ValueError(EVENT)
 
     logger = heard.logger()
@@ -224,7 +224,7 @@ def test_a_worker_takes_the_lines_over():
 class Broken:
     """An object whose end fails."""
 
-    def __del__(self) -> None:
+    def __del__(self):
         """Fail."""
         raise ValueError(EVENT)
 

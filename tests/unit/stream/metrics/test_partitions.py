@@ -14,7 +14,7 @@ READING, END = Stand.READING, Stand.END
 class Worker:
     """A worker that knows its share, its clock, and what is shown of it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now_s = 100.0
         self.families = PartitionFamilies(lambda: self.now_s)
         self.families.shared_out()

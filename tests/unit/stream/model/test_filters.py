@@ -7,7 +7,7 @@ from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
 
-def test_descriptions_are_canonical_and_tell_filters_apart() -> None:
+def test_descriptions_are_canonical_and_tell_filters_apart():
     """Equal filters read alike; quotes inside names and literals cannot fake structure."""
     size = Compare("size", FieldType.INTEGER, Comparison.GE, 3)
     both = And((size, Not(IsIn("name", FieldType.STRING, ("b", "a", "b")))))

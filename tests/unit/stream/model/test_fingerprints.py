@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from stream.config.loading import load
 from stream.model.fingerprints import definition, definition_json, fingerprint
 from tests.support.configurations import GOOD, HAVING, WHERE, edited, write
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_decisions_only(tmp_path):
     """Everything that moves a decision moves the fingerprint; ports, delays and spelling do not."""
 
-    def printed(text: str) -> str:
+    def printed(text):
         return load(write(tmp_path, text), environ={}).by_name["fire-code"].fingerprint
 
     base = printed(GOOD)
@@ -64,7 +60,7 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
         seen.add(other_print)
 
 
-def test_the_definition_is_json_without_secrets(tmp_path: Path) -> None:
+def test_the_definition_is_json_without_secrets(tmp_path):
     """The definition is canonical JSON and independent of the fingerprint it leads to."""
     alarms = load(write(tmp_path, GOOD), environ={})
     query = alarms.by_name["fire-code"]

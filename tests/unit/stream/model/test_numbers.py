@@ -31,13 +31,13 @@ from stream.model.numbers import LONGEST_NUMBER, decimal, number, whole_steps
         ("9" * (LONGEST_NUMBER + 1), None),
     ],
 )
-def test_a_number_is_read_exactly_or_not_at_all(text: str, value: Fraction | None) -> None:
+def test_a_number_is_read_exactly_or_not_at_all(text, value):
     """Decimals and fractions of whole numbers; nothing that Python alone would take."""
     assert number(text) == value
 
 
 @given(st.fractions())
-def test_what_is_written_is_read_again(value: Fraction) -> None:
+def test_what_is_written_is_read_again(value):
     """Decimals where they end, a fraction where they do not."""
     assert number(decimal(value)) == value
 
@@ -52,12 +52,12 @@ def test_what_is_written_is_read_again(value: Fraction) -> None:
         (Fraction(-1, 1024), "-0.0009765625"),
     ],
 )
-def test_numbers_are_written_as_people_do(value: Fraction, text: str) -> None:
+def test_numbers_are_written_as_people_do(value, text):
     """Without an exponent, and with no digit too many."""
     assert decimal(value) == text
 
 
-def test_what_is_no_whole_number_of_steps_names_its_neighbours() -> None:
+def test_what_is_no_whole_number_of_steps_names_its_neighbours():
     """Also below zero."""
     assert whole_steps(Fraction(3, 2), Fraction(1, 2)) == (3, "")
     assert whole_steps(Fraction(7, 4), Fraction(1, 2)) == (0, "write 1.5 or 2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -24,14 +23,9 @@ from stream.events.decoder import Batch
 from stream.events.units import Roster, Units
 from stream.model.alarm import AggregateSpec, Term
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
-from stream.model.filters import Compare, Where
+from stream.model.filters import Compare
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.support import reference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stream.model.alarm import Alarm
 
 FIELDS = (
     Field("person", FieldType.STRING),
@@ -55,7 +49,7 @@ LITERALS = {
     "size": ["0", "3", "4", "-1", "9223372036854775807", "-9223372036854775808"],
     "ts": ["'2011-06-02T08:00:00Z'", "'2011-06-02T08:00:00.001Z'", "DATE '1970-01-02'"],
 }
-EVENTS: dict[str, list[Any]] = {
+EVENTS = {
     "person": ["", "\0", "a", "a\0", "ab", "b", "c", "\U0001f600", "\uffff"],
     "room": ["lobby", "lab", "hall", "Z\u00fcrich", "", None],
     "floor": [1, 2, -3, 7, 0, None],
@@ -67,9 +61,7 @@ EVENTS: dict[str, list[Any]] = {
 
 
 @st.composite
-def comparisons(
-    draw: st.DrawFn, names: tuple[str, ...] = tuple(LITERALS), *, nulls: bool = True
-) -> str:
+def comparisons(draw, names=tuple(LITERALS), *, nulls=True):
     """Draw one condition on one field, as SQL."""
     name = draw(st.sampled_from(names))
     literal = st.sampled_from(LITERALS[name])
@@ -102,7 +94,7 @@ CONDITIONS = st.recursive(
 GROUPS = st.sampled_from([("room",), ("floor",), ("floor", "room"), ()])
 
 
-def query(where: str | Where = "", group: tuple[str, ...] = ("room",)) -> Alarm:
+def query(where="", group=("room",)):
     """Return a query that filters and groups so, its text read by the real parser."""
     return replace(
         reference.make_query(reference.scenes()[0], Weight.COUNT),
@@ -112,12 +104,12 @@ def query(where: str | Where = "", group: tuple[str, ...] = ("room",)) -> Alarm:
     )
 
 
-def region(where: str | Where = "", group: tuple[str, ...] = ()) -> Region:
+def region(where="", group=()):
     """Return the region of such a query, without groups unless told otherwise."""
     return region_of(query(where, group))
 
 
-def read(where: str, group: tuple[str, ...]) -> Where | None:
+def read(where, group):
     """Return the filter of a query that says so."""
     keys = ", ".join((*group, "TUMBLE(ts, INTERVAL '1' HOUR)"))
     clauses = ["SELECT", ", ".join(group) or "1", "FROM badges", where and f"WHERE {where}"]
@@ -129,7 +121,7 @@ def read(where: str, group: tuple[str, ...]) -> Where | None:
     ).where
 
 
-def counted(asked: Alarm, events: list[dict[str, Any]]) -> list[int | None]:
+def counted(asked, events):
     """Return the cell that the real pipeline gives each event, ``None`` where it drops it."""
     rows = pa.RecordBatch.from_pylist(events, schema=declared_schema(BADGES))
     ids = np.arange(len(events), dtype=np.int64)
@@ -138,13 +130,13 @@ def counted(asked: Alarm, events: list[dict[str, Any]]) -> list[int | None]:
         rows, times, times, ids, Units(ids, Roster(np.zeros((len(events), 2), np.uint64))), None
     )
     kept, _ = project(asked, Columns(batch))
-    cells: list[int | None] = [None] * len(events)
+    cells = [None] * len(events)
     for offset, cell in zip(kept.offset.tolist(), kept.cell.tolist(), strict=True):
         cells[offset] = cell
     return cells
 
 
-def row_of(event: dict[str, Any]) -> dict[str, Any]:
+def row_of(event):
     """Return an event's attributes; a null field is none."""
     present = {name: value for name, value in event.items() if value is not None}
     return {"feed": "badges", **{f"badges.{name}": value for name, value in present.items()}}
@@ -157,7 +149,7 @@ EVENT_LISTS = st.lists(
 )
 
 
-def looked(asked: Alarm, events: list[dict[str, Any]]) -> Iterator[tuple[Any, bool, int | None]]:
+def looked(asked, events):
     """Yield events, whether each lies in the query's region, and the cell that counts it."""
     whole = region_of(asked)
     for event, cell in zip(events, counted(asked, events), strict=True):
@@ -167,9 +159,7 @@ def looked(asked: Alarm, events: list[dict[str, Any]]) -> Iterator[tuple[Any, bo
 @pytest.mark.long
 @settings(max_examples=200)
 @given(CONDITIONS, GROUPS, EVENT_LISTS)
-def test_every_event_that_counts_is_in_the_region(
-    where: str, group: tuple[str, ...], events: list[dict[str, Any]]
-) -> None:
+def test_every_event_that_counts_is_in_the_region(where, group, events):
     """Whatever WHERE and GROUP BY say, no counted event lies outside; its cell is the named one."""
     asked = query(where, group)
     cells = list(cells_of(asked))
@@ -180,7 +170,7 @@ def test_every_event_that_counts_is_in_the_region(
 
 
 @st.composite
-def exact_conditions(draw: st.DrawFn) -> str:
+def exact_conditions(draw):
     """Draw conditions whose region is exact: fields joined by AND, or anything of one field."""
     if draw(st.booleans()):
         return " AND ".join(draw(st.lists(comparisons(nulls=False), min_size=1, max_size=4)))
@@ -194,9 +184,7 @@ def exact_conditions(draw: st.DrawFn) -> str:
 @pytest.mark.long
 @settings(max_examples=300)
 @given(exact_conditions(), GROUPS, EVENT_LISTS)
-def test_the_region_holds_nothing_else_where_it_can(
-    where: str, group: tuple[str, ...], events: list[dict[str, Any]]
-) -> None:
+def test_the_region_holds_nothing_else_where_it_can(where, group, events):
     """Only events that count, or lack a field."""
     for event, inside, cell in looked(query(where, group), events):
         if None not in event.values():
@@ -226,7 +214,7 @@ def test_the_region_holds_nothing_else_where_it_can(
         ("ts IS NULL OR open", {"badges.open": True}),
     ],
 )
-def test_what_a_filter_says_of_each_field(where: str, conditions: dict[str, Any]) -> None:
+def test_what_a_filter_says_of_each_field(where, conditions):
     """AND narrows, OR keeps what all sides say, NOT turns inwards, nulls leave a field open."""
     assert region(where) == Region.of({"feed": "badges", **conditions})
 
@@ -246,12 +234,12 @@ def test_what_a_filter_says_of_each_field(where: str, conditions: dict[str, Any]
         "NOT (size IN (1, 2) OR size NOT IN (1, 2)) AND size IS NOT NULL",
     ],
 )
-def test_a_filter_that_is_never_true_has_the_empty_region(where: str) -> None:
+def test_a_filter_that_is_never_true_has_the_empty_region(where):
     """Contradictions, also with the declared domain of the group, leave no row."""
     assert region(where, ("room",)) == Region.nothing()
 
 
-def test_the_group_keeps_to_its_domain() -> None:
+def test_the_group_keeps_to_its_domain():
     """Group fields have their declared values, typed as the fields are; the last varies fastest."""
     asked = query("", ("floor", "room"))
     assert group_by_of(asked) == ("badges.floor", "badges.room")
@@ -279,29 +267,27 @@ def test_the_group_keeps_to_its_domain() -> None:
         ("open", ("true", "yes"), [(True,), ("yes",)], ValueSet.of(True)),
     ],
 )
-def test_domains_made_by_hand_are_taken_as_events_are_matched(
-    field: str, written: tuple[str, ...], cells: list[tuple[Any, ...]], values: ValueSet
-) -> None:
+def test_domains_made_by_hand_are_taken_as_events_are_matched(field, written, cells, values):
     """Only the decimal notation names an integer, only true and false name truth values."""
     asked = replace(query(), domain=Domain((field,), (written,)))
     assert list(cells_of(asked)) == cells
     assert region_of(asked).values(f"badges.{field}") == values
 
 
-def test_other_feeds_share_no_event() -> None:
+def test_other_feeds_share_no_event():
     """A topic has one feed: the feed's name keeps regions apart, and their attributes."""
     other = replace(query(), feed=replace(BADGES, name="doors"))
     assert attribute_of(other.feed, "room") == "doors.room"
     assert not region_of(other).overlaps(region())
 
 
-def test_another_type_of_a_field_keeps_no_rows_apart() -> None:
+def test_another_type_of_a_field_keeps_no_rows_apart():
     """One event's value is a string, or an instant, as its field is declared: it is in both."""
 
-    def shape(where: str) -> Region:
+    def shape(where):
         return shape_of(query(where, ())).as_region
 
-    def shape_as(name: str, kind: FieldType, value: str | float) -> Region:
+    def shape_as(name, kind, value):
         feed = replace(BADGES, fields={**BADGES.fields, name: Field(name, kind)})
         where = Compare(name, kind, Comparison.EQ, value)
         return shape_of(replace(query(where, ()), feed=feed)).as_region
@@ -314,7 +300,7 @@ def test_another_type_of_a_field_keeps_no_rows_apart() -> None:
     assert shape("open AND NOT open").empty
 
 
-def test_a_broken_reading_of_null_is_caught() -> None:
+def test_a_broken_reading_of_null_is_caught():
     """The check has power: taking NOT as the complement, nulls included, loses events."""
     where = "size IS NULL OR size > 3"
     event = dict.fromkeys(EVENTS) | {"person": "a", "ts": 0}
@@ -326,9 +312,7 @@ def test_a_broken_reading_of_null_is_caught() -> None:
 
 @settings(max_examples=100)
 @given(st.lists(CONDITIONS, min_size=1, max_size=3), st.none() | CONDITIONS, EVENT_LISTS)
-def test_rows_that_no_filter_covers_pay_nothing(
-    filters: list[str], where: str | None, events: list[dict[str, Any]]
-) -> None:
+def test_rows_that_no_filter_covers_pay_nothing(filters, where, events):
     """The region holds every event that counts in some aggregate; of one field, no other."""
     base = query(where or "", ("room",))
     specs = tuple(replace(base.aggregates[0], where=read(each, ("room",))) for each in filters)
@@ -339,7 +323,7 @@ def test_rows_that_no_filter_covers_pay_nothing(
     assert region_of(replace(base, aggregates=plain)) == region_of(base)
 
 
-def test_rows_that_a_filter_of_some_aggregate_covers_pay() -> None:
+def test_rows_that_a_filter_of_some_aggregate_covers_pay():
     """Filters are united, those of a linear statistic's terms, too, and meet WHERE."""
     base = query("size > 0", ())
 
@@ -357,7 +341,7 @@ def test_rows_that_a_filter_of_some_aggregate_covers_pay() -> None:
             assert region_of(replace(base, aggregates=aggregates)) == wanted, filters
 
 
-def test_large_lists_are_read_in_one_pass() -> None:
+def test_large_lists_are_read_in_one_pass():
     """A list of 20,000 values takes no quadratic time."""
     values = ", ".join(str(each) for each in range(0, 40_000, 2))
     found = region(f"size NOT IN ({values})")

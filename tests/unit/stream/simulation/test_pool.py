@@ -42,7 +42,7 @@ def test_tasks_cover_every_replay_once(cells, runs):
 def test_results_do_not_depend_on_the_number_of_workers():
     """One process and two decide the same cells, and ring at rates that chance explains."""
     bench = near(10, 30, "tslm", "ppwlm")
-    heard: list[tuple[int, int]] = []
+    heard = []
     alone = try_out(bench, 40)
     both = try_out(bench, 40, workers=2, on_runs=lambda *at: heard.append(at))
     assert [heard[0], heard[-1]] == [(0, 80), (80, 80)]
@@ -70,7 +70,7 @@ def test_processes_are_started_where_they_pay():
 class Fatal:
     """Something no process survives unpacking."""
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self):
         """End whoever unpickles this."""
         return os._exit, (1,)
 

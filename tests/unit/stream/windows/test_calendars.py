@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,11 +15,6 @@ from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, load_zone, midnights
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stream.windows.calendars import Calendar
 
 HOUR_MS = 3_600_000
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -54,13 +48,13 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 SKIPPED = 15_338  # the day number of 2011-12-30, which Apia never had
 
 
-def ms(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
+def ms(year, month, day, hour=0, minute=0):
     """Return a UTC date and time in milliseconds."""
     moment = datetime(year, month, day, hour, minute, tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def array(*times: int) -> np.ndarray:
+def array(*times):
     """Return times as the vectorised methods take them."""
     return np.array(times, np.int64)
 
@@ -77,9 +71,7 @@ def array(*times: int) -> np.ndarray:
 )
 @example(APIA, [ms(2011, 12, 29, 12), ms(2011, 12, 30, 9, 59), ms(2011, 12, 30, 10)], 0)
 @example(APIA, [0, TIME_LIMIT_MS - 1], 0)
-def test_vectors_agree_with_the_bounds_of_single_windows(
-    calendar: Calendar, times: list[int], grace_ms: int
-) -> None:
+def test_vectors_agree_with_the_bounds_of_single_windows(calendar, times, grace_ms):
     """``containing``, ``panes`` and ``first_open`` say what single windows say, exactly."""
     start_ms, end_ms = calendar.bounds(int(calendar.containing(array(times[0]))[1][0]))
     near = (start_ms - 1, start_ms, start_ms + 1, end_ms - 1, end_ms, end_ms + grace_ms)
@@ -103,9 +95,7 @@ def test_vectors_agree_with_the_bounds_of_single_windows(
 
 @given(st.sampled_from(CALENDARS), st.lists(INT64, min_size=1, max_size=5))
 @example(CALENDARS[4], [-(2**63), 2**63 - 1])
-def test_hostile_times_are_read_as_the_nearest_valid_time(
-    calendar: Calendar, times: list[int]
-) -> None:
+def test_hostile_times_are_read_as_the_nearest_valid_time(calendar, times):
     """No time overflows: those outside 1970 to 9999 count as its first or last millisecond."""
     hostile = array(*times)
     near = np.clip(hostile, 0, TIME_LIMIT_MS - 1)
@@ -119,13 +109,13 @@ def test_hostile_times_are_read_as_the_nearest_valid_time(
     st.sampled_from(CALENDARS),
     st.integers(0, 2**42) | st.integers(-(2**40), 100),
 )
-def test_the_first_window_to_start_is_found(calendar: Calendar, time_ms: int) -> None:
+def test_the_first_window_to_start_is_found(calendar, time_ms):
     """It starts at that time or later, and the one before it earlier."""
     index = calendar.first_starting_at(time_ms)
     assert calendar.bounds(index)[0] >= time_ms > calendar.bounds(index - 1)[0]
 
 
-def test_windows_begin_with_the_epoch_and_weeks_on_mondays() -> None:
+def test_windows_begin_with_the_epoch_and_weeks_on_mondays():
     """Every instant lies in one window, in several, or in none; which, the property above tells.
 
     ::
@@ -149,12 +139,10 @@ def test_windows_begin_with_the_epoch_and_weeks_on_mondays() -> None:
     "around",
     [(2018, 11, 4), (2011, 12, 30), (2024, 3, 31), (2006, 10, 29), (1972, 1, 7), (2018, 5, 5)],
 )
-def test_local_days_start_when_the_date_first_shows(
-    zone: str, around: tuple[int, int, int]
-) -> None:
+def test_local_days_start_when_the_date_first_shows(zone, around):
     """No instant before shows its date, minute by minute, and that instant does or a later one."""
 
-    def shown(at_ms: int) -> int:
+    def shown(at_ms):
         return datetime.fromtimestamp(at_ms / 1000, tz=load_zone(zone)).date().toordinal()
 
     for day in range(ms(*around) // DAY_MS - 2, ms(*around) // DAY_MS + 3):
@@ -163,13 +151,13 @@ def test_local_days_start_when_the_date_first_shows(
         assert all(shown(at) < date for at in range(start_ms - 1, start_ms - 3 * HOUR_MS, -60_000))
 
 
-def test_a_gap_around_midnight_starts_the_day_at_its_end() -> None:
+def test_a_gap_around_midnight_starts_the_day_at_its_end():
     """In Toronto, clocks went from 23:30 to 00:30 on 1919-03-30: the 31st began at that instant."""
     day = ms(1919, 3, 31) // DAY_MS
     assert midnights("America/Toronto").start_ms(day) == ms(1919, 3, 31, 4, 30)
 
 
-def test_a_skipped_day_is_never_active() -> None:
+def test_a_skipped_day_is_never_active():
     """Apia had no 2011-12-30: no window is only that day, and none starts with it.
 
     ::
@@ -191,7 +179,7 @@ def test_a_skipped_day_is_never_active() -> None:
     assert LocalCalendar(2, 2, "Pacific/Apia").active(SKIPPED // 2)  # it holds the other day
 
 
-def test_schedules_choose_windows() -> None:
+def test_schedules_choose_windows():
     """Only windows inside one active interval run, whatever clock changes make of a day."""
     days = LocalCalendar(1, 1, "Europe/Berlin", Schedule.parse("Sun 00:00-24:00", "Europe/Berlin"))
     sunday = days.first_starting_at(ms(2024, 3, 30, 23))
@@ -201,7 +189,7 @@ def test_schedules_choose_windows() -> None:
     assert [days.next_active(sunday + shift) for shift in (1, 7)] == [sunday + 7, sunday + 7]
 
 
-def test_a_schedule_that_never_fits_is_refused() -> None:
+def test_a_schedule_that_never_fits_is_refused():
     """Windows longer than every interval, or never aligned with one, are a configuration error."""
     lunch = Schedule.parse("Mon-Sun 12:00-12:30", "UTC")
     for calendar in (
@@ -215,7 +203,7 @@ def test_a_schedule_that_never_fits_is_refused() -> None:
 
 @given(st.integers(-(2**33), 2**43), st.sampled_from([1, 5, 60, 400]))
 @settings(max_examples=60)
-def test_next_active_skips_nothing(time_ms: int, minutes: int) -> None:
+def test_next_active_skips_nothing(time_ms, minutes):
     """Between an index and its next active one, no window is active."""
     schedule = Schedule.parse("Mon-Tue 07:00-07:30, Tue 22:00-02:00, Sat 09:00-17:00", "Asia/Tokyo")
     calendar = FixedCalendar(minutes * 60_000, 17 * 60_000, schedule)
@@ -235,9 +223,7 @@ def test_next_active_skips_nothing(time_ms: int, minutes: int) -> None:
 @example(PERIODS[0], ms(2024, 10, 24, 22), 3 * DAY_MS + HOUR_MS)  # clocks are put back
 @example(PERIODS[1], ms(2011, 12, 29), 2 * DAY_MS)  # a day is skipped
 @example(PERIODS[2], -5, 5 + DAY_MS + 1)
-def test_periods_name_events_by_their_start(
-    calendar: Calendar, start_ms: int, length_ms: int
-) -> None:
+def test_periods_name_events_by_their_start(calendar, start_ms, length_ms):
     """Every event has one period; a window touches those that some hour of it is in."""
     periods = Periods(calendar)
     times = array(*range(start_ms, start_ms + length_ms, HOUR_MS), start_ms + length_ms - 1)
@@ -246,7 +232,7 @@ def test_periods_name_events_by_their_start(
     assert periods.touched(start_ms, start_ms + length_ms) == tuple(sorted(set(found)))
 
 
-def test_a_lifetime_is_one_period() -> None:
+def test_a_lifetime_is_one_period():
     """Under ``lifetime`` every event and every window share period 0."""
     lifetime = Periods.lifetime()
     assert lifetime.of(array(5, 2**60)).tolist() == [0, 0]
@@ -268,15 +254,13 @@ def test_a_lifetime_is_one_period() -> None:
         (lambda: Periods.lifetime().touched(3, 3), "empty"),
     ],
 )
-def test_senseless_windows_and_periods_are_refused(
-    make: Callable[[], object], message: str
-) -> None:
+def test_senseless_windows_and_periods_are_refused(make, message):
     """Sizes, steps and zones are checked when a calendar is made."""
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_calendars_are_told_in_words() -> None:
+def test_calendars_are_told_in_words():
     """What a golden record has no example of: steps that overlap, odd sizes, a schedule."""
     office = Schedule.parse("Mon-Fri 07:00-22:00", "UTC")
     assert FixedCalendar(1_500, 1_000, office).describe() == (

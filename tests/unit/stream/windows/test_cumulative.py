@@ -12,7 +12,7 @@ HOUR_MS = 3_600_000
 STEPS = CumulativeCalendar(60, 20)
 
 
-def test_bounds_tile_time_and_counts_begin_with_the_window() -> None:
+def test_bounds_tile_time_and_counts_begin_with_the_window():
     """A step adds its own bounds to what its window counts; who begins anew begins a window."""
     assert [STEPS.bounds(index) for index in range(4)] == [(0, 20), (20, 40), (40, 60), (60, 80)]
     assert [STEPS.counted(index) for index in range(4)] == [(0, 20), (0, 40), (0, 60), (60, 80)]
@@ -21,7 +21,7 @@ def test_bounds_tile_time_and_counts_begin_with_the_window() -> None:
     assert [STEPS.first_opening_at(time_ms) for time_ms in (0, 1, 60, 61)] == [0, 3, 3, 6]
 
 
-def test_windows_run_as_a_whole() -> None:
+def test_windows_run_as_a_whole():
     """A window that reaches beyond its schedule has no step that runs."""
     schedule = Schedule.parse("Mon-Sun 08:30-11:00", "UTC")
     calendar = CumulativeCalendar(HOUR_MS, HOUR_MS // 4, schedule)

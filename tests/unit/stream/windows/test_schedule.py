@@ -23,7 +23,7 @@ HOUR_MS = 60 * MINUTE_MS
         ("Sat-Mon 10:00-11:00", [0, 5, 6], (600, 660)),
     ],
 )
-def test_intervals_are_read_as_written(text: str, days: list[int], first: tuple[int, int]) -> None:
+def test_intervals_are_read_as_written(text, days, first):
     """Days, times, and ranges of days that may pass the weekend; told as they were written."""
     schedule = Schedule.parse(text, "UTC")
     assert [start // 1440 for start, _ in schedule.spans] == days
@@ -31,7 +31,7 @@ def test_intervals_are_read_as_written(text: str, days: list[int], first: tuple[
     assert schedule.describe() == f"{text} (UTC)"
 
 
-def test_touching_intervals_are_one() -> None:
+def test_touching_intervals_are_one():
     """A window may pass from one interval to the next where no minute is left out."""
     whole = Schedule.parse("Mon-Sun 00:00-24:00", "Europe/Berlin")
     assert whole.contains(0, 10**14)
@@ -43,7 +43,7 @@ def test_touching_intervals_are_one() -> None:
     assert split.next_start(monday + 26 * HOUR_MS) == monday + (7 * 24 + 8) * HOUR_MS
 
 
-def test_clock_changes_move_intervals_with_the_clock() -> None:
+def test_clock_changes_move_intervals_with_the_clock():
     """07:00 is 07:00 on the wall; a skipped time means the skip, a repeated one its first time."""
     schedule = Schedule.parse("Sun 02:30-07:00", "Europe/Berlin")
     spring, autumn, plain = ms(2024, 3, 31), ms(2024, 10, 27), ms(2024, 4, 7)
@@ -54,7 +54,7 @@ def test_clock_changes_move_intervals_with_the_clock() -> None:
     assert schedule.contains(plain + 30 * MINUTE_MS, plain + 5 * HOUR_MS)
 
 
-def test_a_skipped_day_has_no_interval() -> None:
+def test_a_skipped_day_has_no_interval():
     """Apia's missing Friday takes its interval with it."""
     schedule = Schedule.parse("Fri 08:00-12:00", "Pacific/Apia")
     missing = ms(2011, 12, 30, 10)  # Thursday's last instant is Saturday's first
@@ -68,14 +68,12 @@ def test_a_skipped_day_has_no_interval() -> None:
     st.integers(ms(2023, 6, 1), ms(2023, 10, 1)),
     st.integers(1, 9 * 60),
 )
-def test_active_is_what_the_wall_clock_says(
-    text: str, zone: str, start_ms: int, minutes: int
-) -> None:
+def test_active_is_what_the_wall_clock_says(text, zone, start_ms, minutes):
     """Between clock changes, a span is inside iff every minute of it is by the wall clock."""
     schedule = Schedule.parse(text, zone)
     end_ms = start_ms + minutes * MINUTE_MS
 
-    def inside(time_ms: int) -> bool:
+    def inside(time_ms):
         local = datetime.fromtimestamp(time_ms // MINUTE_MS * 60, tz=load_zone(zone))
         minute = local.weekday() * 1440 + local.hour * 60 + local.minute
         return any(

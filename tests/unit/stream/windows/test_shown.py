@@ -24,7 +24,7 @@ MAY_MS = from_iso_utc("2024-05-01T08:00:00.000Z")
         (-MAY_MS - 1, "UTC", "1969-12-31 23:59:59.999"),
     ],
 )
-def test_a_clock_shows_no_more_than_there_is(late_ms: int, zone: str, shown: str) -> None:
+def test_a_clock_shows_no_more_than_there_is(late_ms, zone, shown):
     """Seconds and their parts stand only where they are not 0."""
     assert clock_text(MAY_MS + late_ms, zone) == shown
 
@@ -41,7 +41,7 @@ def test_a_clock_shows_no_more_than_there_is(late_ms: int, zone: str, shown: str
         ("9999-12-31T23:30:00.000Z", "Europe/Berlin", "9999-12-31 23:30 UTC"),
     ],
 )
-def test_a_moment_names_its_zone(instant: str, zone: str, shown: str) -> None:
+def test_a_moment_names_its_zone(instant, zone, shown):
     """By its letters, which tell the hour that is there twice apart; else by the zone's own name.
 
     The last hours of the last year are told in UTC where a zone is past them.
@@ -49,7 +49,7 @@ def test_a_moment_names_its_zone(instant: str, zone: str, shown: str) -> None:
     assert moment_text(from_iso_utc(instant), zone) == shown
 
 
-def test_what_no_calendar_holds_is_refused() -> None:
+def test_what_no_calendar_holds_is_refused():
     """The year 10,000, and a zone that is none."""
     with pytest.raises(OverflowError):
         clock_text(TIME_END_MS, "UTC")
@@ -68,6 +68,6 @@ def test_what_no_calendar_holds_is_refused() -> None:
         (10_800_000, "3.0 h"),
     ],
 )
-def test_a_delay_is_told_in_what_suits_it(delay_ms: float, shown: str) -> None:
+def test_a_delay_is_told_in_what_suits_it(delay_ms, shown):
     """Seconds below a minute, hours from three on; what comes too early is negative."""
     assert delay_text(delay_ms) == shown

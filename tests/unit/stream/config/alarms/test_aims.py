@@ -7,18 +7,12 @@ must point to.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
 from operators.conditions.condition import Aim
 from tests.support.configurations import MARK, assert_named
 from tests.unit.stream.config.given import examined
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.config.loading import Report
 
 GOOD = """\
 tables: {capacity: capacity.csv}
@@ -53,13 +47,13 @@ alarms:
 CAPACITY = "room,seats\nlobby,120\nlab,80\nattic,30\n"
 
 
-def text_of(having: str, *lines: str) -> str:
+def text_of(having, *lines):
     """Return the good file with this HAVING and these lines."""
     rest = "\n    ".join(lines)
     return GOOD.replace("CONDITION", having).replace("LINES", rest or "timing: {grace: 30s}")
 
 
-def report_of(folder: Path, having: str, *lines: str) -> Report:
+def report_of(folder, having, *lines):
     """Return what that file comes to."""
     return examined(folder, text_of(having, *lines), capacity=CAPACITY)
 
@@ -67,7 +61,7 @@ def report_of(folder: Path, having: str, *lines: str) -> Report:
 FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
 
 
-def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path) -> None:
+def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path):
     """Three aggregates arrive whole, with tolerances by comparison."""
     report = report_of(
         tmp_path,
@@ -116,19 +110,13 @@ def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path
         ("MEDIAN(load) < 5", ("mechanism: probe", "tolerance: 2"), (2, 0), (10, 0)),
     ],
 )
-def test_tolerances_are_in_units_of_the_statistics(
-    tmp_path: Path,
-    having: str,
-    lines: tuple[str, ...],
-    tolerances: tuple[int, ...],
-    first: tuple[int, ...],
-) -> None:
+def test_tolerances_are_in_units_of_the_statistics(tmp_path, having, lines, tolerances, first):
     """Counts and ranks count events, sums and averages granules; first phases have defaults."""
     aim = report_of(tmp_path, having, *lines).alarms.by_name["fire-code"].aim
     assert (aim.tolerances, aim.first_tolerances) == (tolerances, first)
 
 
-def test_too_many_tests_are_refused(tmp_path: Path) -> None:
+def test_too_many_tests_are_refused(tmp_path):
     """Ways to be true may be 2^16, as one noise decides all; too many tests are an error."""
     counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
     pairs = [f"({counts[at]} OR NOT {counts[at ^ 1]})" for at in range(16)]
@@ -143,7 +131,7 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     ("having", "tolerance"),
     [(FLAGSHIP, "7"), ("COUNT(*) > 50 AND MIN(load) < 3 OR AVG(load) > 4", "9")],
 )
-def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: str) -> None:
+def test_the_mapping_in_a_hint_is_taken(tmp_path, having, tolerance):
     """What is suggested instead of one number can be pasted."""
     (error,) = report_of(tmp_path, having, f"tolerance: {tolerance}").errors
     assert not report_of(tmp_path, having, error.hint.removeprefix("write ")).errors

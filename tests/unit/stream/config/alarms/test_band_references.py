@@ -32,11 +32,7 @@ from tests.support.decoding import a_reader
 from tests.unit.stream.config.given import examined, loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from accountant.ledger.ledger import Ledger
-    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 MINUTE_MS = 60_000
@@ -93,7 +89,7 @@ PARTS = {
 MARKED = 'clock: watermarks\n    watermarks: {key: "0123456789abcdef"}'
 
 
-def text_of(folder: Path, **parts: str) -> str:
+def text_of(folder, **parts):
     """Return a configuration, the mark still in it."""
     text = CONFIG.replace("LEDGER", str(folder / "ledger.db"))
     for name, value in {**PARTS, **parts}.items():
@@ -101,7 +97,7 @@ def text_of(folder: Path, **parts: str) -> str:
     return text
 
 
-def alarms_of(folder: Path, **parts: str) -> Alarms:
+def alarms_of(folder, **parts):
     """Return a configuration without errors."""
     return loaded(folder, text_of(folder, **parts))
 
@@ -138,15 +134,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("parts", "message", "hint"), BAD, ids=lambda each: str(each)[:40])
-def test_a_feed_that_does_not_fit_is_named_where_it_is_referred_to(
-    tmp_path: Path, parts: dict[str, str], message: str, hint: str
-) -> None:
+def test_a_feed_that_does_not_fit_is_named_where_it_is_referred_to(tmp_path, parts, message, hint):
     """One error, at the feed's name, says what to write instead."""
     text = text_of(tmp_path, **parts)
     assert_named(examined(tmp_path, text).errors, text, message, hint)
 
 
-def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_path: Path) -> None:
+def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_path):
     """Else nothing says that the reference is whole, and its windows would wait for ever."""
     span = "history: {from: 2026-01-01, until: 2026-01-02}"
     text = text_of(tmp_path).replace("topic: sales\n", f"topic: sales\n    {MARKED}\n    {span}\n")
@@ -159,7 +153,7 @@ def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_p
     loaded(tmp_path, text.replace("allowed_skew: 2d", f"{MARKED}\n    {span}"))
 
 
-def test_the_reference_is_part_of_what_is_registered(tmp_path: Path) -> None:
+def test_the_reference_is_part_of_what_is_registered(tmp_path):
     """Its feed changes the fingerprint, its timeout does not; without one, it is decide_timeout."""
     alarms = alarms_of(tmp_path)
     query = alarms.by_name["drift"]
@@ -170,7 +164,7 @@ def test_the_reference_is_part_of_what_is_registered(tmp_path: Path) -> None:
     assert alarms_of(tmp_path, MARKS=MARKED).by_name["drift"].fingerprint != query.fingerprint
 
 
-def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Path) -> None:
+def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path):
     """A max_age below it is warned of, and topics keep what may still be counted."""
     report = examined(tmp_path, text_of(tmp_path, KEYS="timing: {reference_timeout: 8d}"))
     assert "shorter than grace + reference_timeout" in "".join(map(str, report.warnings))
@@ -185,9 +179,7 @@ def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Pa
 @pytest.mark.parametrize(
     ("aggregate", "values"), [("COUNT(*)", [2, 1]), ("SUM(paid)", [17_001, 3])]
 )
-def test_a_reference_is_the_same_aggregate_without_caps(
-    tmp_path: Path, aggregate: str, values: list[int]
-) -> None:
+def test_a_reference_is_the_same_aggregate_without_caps(tmp_path, aggregate, values):
     """The filter holds there; one shop's many events count, and values up to that feed's clip."""
     alarms = alarms_of(tmp_path, AGGREGATE=aggregate)
     events = [
@@ -209,7 +201,7 @@ def test_a_reference_is_the_same_aggregate_without_caps(
     assert counted.fingerprint == alarms.by_name["drift"].fingerprint
 
 
-def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
+def test_a_mark_tells_that_a_slice_is_whole(tmp_path):
     """Of a log whose beginning is gone: every event of a later slice stands behind the mark."""
     alarms = alarms_of(tmp_path, MARKS=MARKED)
     feed, day_ms = alarms.feeds["forecast"], 86_400_000
@@ -221,7 +213,7 @@ def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
     assert [one.complete for one in reader.partials()] == [False, True]
 
 
-def test_a_decider_takes_the_references_of_the_window(tmp_path: Path) -> None:
+def test_a_decider_takes_the_references_of_the_window(tmp_path):
     """Far references are clamped to what deciders take, without an error in the worker."""
     query = alarms_of(tmp_path, DECIDER=", decider: lm").by_name["drift"]
     counts = np.array([[1_000, 7]], dtype=np.int64)
@@ -250,11 +242,11 @@ class Harness:
     now_ms: list[int]
 
     @property
-    def query(self) -> Alarm:
+    def query(self):
         """The alarm."""
         return self.alarms.by_name["drift"]
 
-    def late(self, late_ms: int) -> None:
+    def late(self, late_ms):
         """Move the clock to so long after the cut of the first window; all feeds stand still."""
         cut_ms = MINUTE_MS + self.query.grace_ms
         end_ms = cut_ms + late_ms
@@ -263,7 +255,7 @@ class Harness:
             still = dict.fromkeys((0, 1), (5, Stand.END))
             self.ledger.counts.put_places({"sales": still, "forecast": still})
 
-    def counted(self, partition: int, values: list[int], *, complete: bool = True) -> Partial:
+    def counted(self, partition, values, *, complete=True):
         """Return a partial of the first window."""
         on = "forecast" if partition >= REFERENCE_PARTITIONS else None
         return Partial(
@@ -280,11 +272,11 @@ class Harness:
             counted_on=on,
         )
 
-    def put(self, partition: int, values: list[int], *, complete: bool = True) -> PartialStatus:
+    def put(self, partition, values, *, complete=True):
         """Store one."""
         return self.ledger.counts.put_partial(self.counted(partition, values, complete=complete))
 
-    def ended(self) -> list[tuple[str, str | None, int]]:
+    def ended(self):
         """Decide what is due: outcome, reason and number of alarms of the first window."""
         found = self.runtime.judge.decide_due("drift")
         return [
@@ -300,7 +292,7 @@ SALES, FORECAST = (
 
 
 @contextmanager
-def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[Harness]:
+def running(folder, began_ms=0, **parts):
     """Open what a configuration says; the clock stands at ``began_ms``."""
     parts.setdefault("KEYS", "timing: {reference_timeout: 1h}")
     text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
@@ -323,7 +315,7 @@ OWN = ((0, [100, 3]), (1, [20, 4]))
 OTHERS = ((REFERENCE_PARTITIONS, [60, 7]), (REFERENCE_PARTITIONS + 1, [60, 40]))
 
 
-def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path: Path) -> None:
+def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path):
     """Every order of the four partials waits for the last; references are added up."""
     with running(tmp_path) as run:
         run.late(5 * MINUTE_MS)
@@ -342,9 +334,7 @@ def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path: Path) -> None:
         ((*OTHERS, OWN[0]), 10, "partition_missing"),  # a whole reference does not prolong it
     ],
 )
-def test_each_feed_is_waited_for_until_its_own_timeout(
-    tmp_path: Path, there: Sequence[tuple[int, list[int]]], minutes: int, reason: str
-) -> None:
+def test_each_feed_is_waited_for_until_its_own_timeout(tmp_path, there, minutes, reason):
     """Then the window is denied, and nothing is charged; what comes later is not taken."""
     with running(tmp_path) as run:
         for each in there:
@@ -360,7 +350,7 @@ def test_each_feed_is_waited_for_until_its_own_timeout(
 
 
 @pytest.mark.parametrize("case", ["incomplete", "conflict"])
-def test_a_reference_that_was_not_counted_well_denies(tmp_path: Path, case: str) -> None:
+def test_a_reference_that_was_not_counted_well_denies(tmp_path, case):
     """Truncated or contradictory references are no better than such counts."""
     with running(tmp_path) as run:
         run.late(MINUTE_MS)
@@ -370,7 +360,7 @@ def test_a_reference_that_was_not_counted_well_denies(tmp_path: Path, case: str)
         assert run.ended() == [("denied", case, 0)]
 
 
-def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> None:
+def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path):
     """Neither log can stand in for the other, nor can either's partition numbers."""
     with running(tmp_path) as run:
         reference, own = run.counted(REFERENCE_PARTITIONS, [1, 1]), run.counted(0, [1, 1])
@@ -387,7 +377,7 @@ def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> N
                 run.ledger.counts.put_partial(wrong)
 
 
-def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
+def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path):
     """Not even after its alarm was retired."""
     text = text_of(tmp_path).replace(MARK, "")
     start = text.index("    mechanism: {decider")

@@ -10,7 +10,6 @@ import random
 import re
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -27,15 +26,6 @@ from tests.support.keys import nested
 from tests.support.reference import ROOMS, Event
 from tests.support.tree import ROOT
 from tests.unit.stream.config import given
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from stream.config.loading import Report
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Budget
 
 USUAL = "room,amount\nattic,100\nbar,200\ncellar,-7\ndé,9\n"
 CONFIG = """\
@@ -69,9 +59,7 @@ BAND = "ABS(COUNT(*) - REFERENCE) >= 50"
 KEYS = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200"}
 
 
-def text_of(
-    band: str = BAND, *, budget: str = EVENT, clip: str = "[10, 60]", **keys: str | None
-) -> str:
+def text_of(band=BAND, *, budget=EVENT, clip="[10, 60]", **keys):
     """Return a configuration; keys that are ``None`` are left out."""
     written = {name: value for name, value in {**KEYS, **keys}.items() if value is not None}
     lines = "\n    ".join(nested(f"{name}: {value}" for name, value in written.items()))
@@ -79,18 +67,18 @@ def text_of(
     return text.replace("BUDGET", budget).replace("CLIP", clip)
 
 
-def examined(folder: Path, text: str, usual: str = USUAL) -> Report:
+def examined(folder, text, usual=USUAL):
     """Examine a configuration and its table."""
     return given.examined(folder, text, usual=usual)
 
 
-def loaded(folder: Path, text: str, usual: str = USUAL) -> tuple[Alarm, Budget]:
+def loaded(folder, text, usual=USUAL):
     """Return the alarm of a configuration without errors, and its budget."""
     alarms = given.loaded(folder, text, usual=usual)
     return alarms.by_name["drift"], alarms.budget
 
 
-def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Alarm:
+def query_of(folder, band=BAND, **keys):
     """Return the alarm of a configuration without errors."""
     return loaded(folder, text_of(band, **keys))[0]
 
@@ -108,12 +96,12 @@ def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Alarm:
         "NOT 50 > ABS(Reference - COUNT(*))",
     ],
 )
-def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path: Path, band: str) -> None:
+def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path, band):
     """Sides and negations do not matter; REFERENCE may be written in any case."""
     query = query_of(tmp_path, band)
     assert query.fingerprint == query_of(tmp_path).fingerprint
     assert query.mechanism == DECIDER.name
-    decider: Any = query.band.decider
+    decider = query.band.decider
     assert (decider.tau, decider.name, decider.boundary) == (50, "tight", query.aim.max_fnr)
     assert query.band.references.tolist() == [200] * 4
     ends = [query.condition.atoms[name].thresholds.tolist() for name in ("a1", "a2")]
@@ -121,7 +109,7 @@ def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path: Path, band: str
     assert query.texts == ("COUNT(*) - REFERENCE >= 50", "COUNT(*) - REFERENCE > -50")
 
 
-def test_a_table_gives_every_group_its_reference(tmp_path: Path) -> None:
+def test_a_table_gives_every_group_its_reference(tmp_path):
     """References follow the domain's order, in granules of the field."""
     band = "ABS(SUM(amount) FILTER (WHERE open) - REFERENCE) >= 50.5"
     query = query_of(tmp_path, band, reference="usual[room]", decider="tight")
@@ -141,16 +129,14 @@ def test_a_table_gives_every_group_its_reference(tmp_path: Path) -> None:
         ("SUM(size)", USER, 120, Weight.SUM),
     ],
 )
-def test_sensitivities_are_those_under_the_caps(
-    tmp_path: Path, band: str, unit: str, sensitivity: int, kind: Weight
-) -> None:
+def test_sensitivities_are_those_under_the_caps(tmp_path, band, unit, sensitivity, kind):
     """One event counts once; one person as often as the cap allows, but is one person."""
     query = query_of(tmp_path, f"ABS({band} - REFERENCE) >= 60", budget=unit)
     assert query.condition.sensitivities == (sensitivity,)
     assert [spec.kind for spec in query.aggregates] == [kind]
 
 
-def test_the_fingerprint_holds_what_decides(tmp_path: Path) -> None:
+def test_the_fingerprint_holds_what_decides(tmp_path):
     """Decider, epsilon, tau, bound and reference change it; the way they are written does not."""
     share = "ABS(SUM(amount) - REFERENCE) >= 0.25 * REFERENCE"
     same = [
@@ -178,7 +164,7 @@ def test_the_fingerprint_holds_what_decides(tmp_path: Path) -> None:
 MEDIAN = "ABS(MEDIAN(size) - REFERENCE) >= 5"
 
 
-def test_em_counts_no_more_than_it_may(tmp_path: Path) -> None:
+def test_em_counts_no_more_than_it_may(tmp_path):
     """A domain of too many points is refused for em, and is no matter to tight."""
     text = text_of(MEDIAN, reference="30", decider="⟦em").replace("[10, 60]", "[0, 300]")
     assert_named(examined(tmp_path, text).errors, text, str(MOST_STATISTICS))
@@ -188,7 +174,7 @@ def test_em_counts_no_more_than_it_may(tmp_path: Path) -> None:
 # --- what is counted
 
 
-def sales(rng: random.Random, number: int) -> list[Event]:
+def sales(rng, number):
     """Return random events, with values beyond the clips and some missing."""
     return [
         Event(
@@ -202,7 +188,7 @@ def sales(rng: random.Random, number: int) -> list[Event]:
     ]
 
 
-def counted(query: Alarm, budget: Budget, log: list[Event]) -> NDArray[np.int64]:
+def counted(query, budget, log):
     """Return the statistics of the first hour, shape (statistics, cells), by the real counter."""
     values = reference.count(query, budget, log, range(1))[0].values
     flat = np.zeros(len(query.aggregates) * len(query.domain), np.int64)
@@ -210,7 +196,7 @@ def counted(query: Alarm, budget: Budget, log: list[Event]) -> NDArray[np.int64]
     return flat.reshape(len(query.aggregates), len(query.domain))
 
 
-def values_of(aggregate: str, query: Alarm, events: list[Event]) -> NDArray[np.int64]:
+def values_of(aggregate, query, events):
     """Return what an aggregate is computed from, in granules; of counts, ones."""
     if aggregate.startswith("COUNT"):
         return np.ones(len(events), np.int64)
@@ -234,9 +220,7 @@ CASES = [(text, clip, tau, name) for text, clip, tau, names in COUNTED for name 
 
 @pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[-1]}")
-def test_statistics_are_what_the_decider_asks_for(
-    tmp_path: Path, case: tuple[str, str, int, str], unit: str
-) -> None:
+def test_statistics_are_what_the_decider_asks_for(tmp_path, case, unit):
     """Each one equals the decider's own direct evaluation of the events that count."""
     aggregate, clip, tau, name = case
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
@@ -258,9 +242,9 @@ def test_statistics_are_what_the_decider_asks_for(
             assert fires[cell] == outside(query, values, centre)
 
 
-def outside(query: Alarm, values: NDArray[np.int64], centre: int) -> bool:
+def outside(query, values, centre):
     """Tell whether a cell is outside its band, by the definition; nothing has no quantile."""
-    band: Any = query.band
+    band = query.band
     kind = band.decider.kind if hasattr(band.decider, "kind") else None
     if not isinstance(kind, Quantile):
         return abs(int(values.sum()) - centre) >= band.decider.tau
@@ -270,7 +254,7 @@ def outside(query: Alarm, values: NDArray[np.int64], centre: int) -> bool:
     return abs(int(np.sort(values)[rank - 1]) - centre) >= band.decider.tau
 
 
-def with_ids(text: str) -> str:
+def with_ids(text):
     """Return a configuration whose events have ids."""
     return text.replace("unit: person\n", "unit: person\n    id: id\n")
 
@@ -279,9 +263,7 @@ def with_ids(text: str) -> str:
 @pytest.mark.parametrize("ids", [False, True], ids=["no ids", "ids"])
 @pytest.mark.parametrize("unit", [EVENT, USER], ids=["event", "user"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[-1]}")
-def test_a_neighbour_moves_statistics_by_no_more_than_stated(
-    tmp_path: Path, case: tuple[str, str, int, str], unit: str, ids: bool
-) -> None:
+def test_a_neighbour_moves_statistics_by_no_more_than_stated(tmp_path, case, unit, ids):
     """One event, or one person, less: each statistic by its D, what hist adds up by its cap."""
     aggregate, clip, tau, name = case
     band = f"ABS({aggregate} - REFERENCE) >= {tau}"
@@ -301,9 +283,9 @@ def test_a_neighbour_moves_statistics_by_no_more_than_stated(
             assert_moves_by_one(query, whole, other)
 
 
-def assert_moves_by_one(query: Alarm, whole: NDArray[np.int64], other: NDArray[np.int64]) -> None:
+def assert_moves_by_one(query, whole, other):
     """Check what deciders take of several statistics together."""
-    band: Any = query.band
+    band = query.band
     decider = band.decider
     rows, others = (each[: len(decider.statistics)] for each in (whole, other))
     moved = np.abs(rows - others)
@@ -320,7 +302,7 @@ def assert_moves_by_one(query: Alarm, whole: NDArray[np.int64], other: NDArray[n
 
 
 @pytest.mark.parametrize(("name", "moved"), [("tight", 2), ("em", 2), ("hist", 1)])
-def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, moved: int) -> None:
+def test_an_id_that_comes_back_with_another_value(tmp_path, name, moved):
     """Under unit ``event`` the first of two leaves their number as it is, but not their ranks.
 
     So the margin of a median moves by two where one event goes; ``hist`` pays for each by itself.
@@ -330,7 +312,7 @@ def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, mov
     log = [low, replace(low, offset=1, size=30), replace(low, offset=2, size=31, id="y")]
     both, one = counted(query, budget, log), counted(query, budget, log[1:])
     assert_moves_by_one(query, both, one)
-    decider: Any = query.band.decider
+    decider = query.band.decider
     assert decider.kind.events == moved
     if name == "tight":
         alone = replace(decider, kind=replace(decider.kind, events=1))
@@ -344,7 +326,7 @@ def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, mov
 PAGE = (ROOT / "docs" / "how-to" / "deviation-alarms.md").read_text()
 
 
-def test_the_page_s_example_loads(tmp_path: Path) -> None:
+def test_the_page_s_example_loads(tmp_path):
     """It has no error and no warning, and its budget carries it."""
     example, *_ = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     report = examined(tmp_path, example, usual="shop,orders\nnorth,200\nsouth,150\n")
@@ -352,12 +334,12 @@ def test_the_page_s_example_loads(tmp_path: Path) -> None:
     assert budget_plan(report.alarms, plans_of(report.alarms)).fits
 
 
-def test_the_page_s_errors_are_the_deciders_own(tmp_path: Path) -> None:
+def test_the_page_s_errors_are_the_deciders_own(tmp_path):
     """Every probability of the table is that of the decider that the configuration makes."""
     table = PAGE.partition("<!-- errors -->")[2].partition("<!-- /errors -->")[0]
     rows = re.findall(r"\| (\d+)[^|]*\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", table)
     assert len(rows) == 7
     for at, name in enumerate(("tight", "lm", "em")):
-        decider: Any = query_of(tmp_path, decider=name).band.decider
+        decider = query_of(tmp_path, decider=name).band.decider
         for distance, *errors in rows:
             assert f"{decider.error(int(distance)):.4f}" == errors[at]

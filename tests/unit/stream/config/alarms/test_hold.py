@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,18 +10,15 @@ from stream.config.loading import load
 from stream.model.holds import held_windows, shown_falsely
 from tests.support.commands import configuration, tocsin
 
-if TYPE_CHECKING:
-    from stream.model.alarm import Alarm
-
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 HOP = "HOP(ts, INTERVAL '1' HOUR, INTERVAL '3' HOUR)"
 CUMULATE = "CUMULATE(ts, INTERVAL '1' HOUR, INTERVAL '4' HOUR)"
 DAYS = "HOP(ts, INTERVAL '1' DAY, INTERVAL '7' DAY)"
 
 
-def written(folder: Path, lines: str, window: str = TUMBLE, **more: str) -> str:
+def written(folder, lines, window=TUMBLE, **more):
     """Write an alarm and return its path."""
-    path = Path(configuration(folder, epsilon_max="90", **more))  # type: ignore[arg-type]
+    path = Path(configuration(folder, epsilon_max="90", **more))
     path.write_text(path.read_text().replace(TUMBLE, window) + lines)
     return str(path)
 
@@ -36,9 +32,7 @@ def written(folder: Path, lines: str, window: str = TUMBLE, **more: str) -> str:
         (DAYS, "6d", "6d"),
     ],
 )
-def test_a_hold_spans_all_windows_that_count_the_same_events(
-    tmp_path: Path, window: str, least: str, enough: str
-) -> None:
+def test_a_hold_spans_all_windows_that_count_the_same_events(tmp_path, window, least, enough):
     """Shorter ones are refused where they are written, with the least that would do."""
     refused = tocsin("check", written(tmp_path, "    hold: 59m\n", window))
     assert refused.exit_code == 2
@@ -46,7 +40,7 @@ def test_a_hold_spans_all_windows_that_count_the_same_events(
     assert tocsin("check", written(tmp_path, f"    hold: {enough}\n", window)).exit_code == 0
 
 
-def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
+def test_a_plan_says_what_an_episode_takes(tmp_path):
     """A run carries so many episodes; its windows share noise, so what is shown is a bound."""
     lines = "    hold: 2h\n    mechanism: {svt: {max_fpr: 0.15, max_alarms: 7}}\n"
     path = written(tmp_path, lines, unit="user")
@@ -58,15 +52,15 @@ def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
     assert "probability 0.15; 0.45 of them are shown as firing" in told
 
 
-def held_by(path: str) -> Alarm:
+def held_by(path):
     """Return the alarm of a file."""
     (query,) = load(Path(path), environ={}).by_name.values()
     return query
 
 
-def shown_over(windows: int, false: float, held: int) -> list[float]:
+def shown_over(windows, false, held):
     """Return how likely each of some quiet windows is shown, from the law of who was asked."""
-    fired: list[float] = []
+    fired = []
     for at in range(windows):
         fired.append(false * (1 - sum(fired[max(at - held, 0) : at])))
     return [sum(fired[max(at - held, 0) : at + 1]) for at in range(windows)]
@@ -77,8 +71,8 @@ def shown_over(windows: int, false: float, held: int) -> list[float]:
     [(0, 0.15, 0.15, 0.15), (1, 0.24, 0.26, 0.28), (2, 0.31, 0.35, 0.39), (5, 0.41, 0.51, 0.62)],
 )
 def test_quiet_windows_are_shown_as_firing_as_often_as_is_said(
-    tmp_path: Path, held: int, six: float, long_run: float, worst: float
-) -> None:
+    tmp_path, held, six, long_run, worst
+):
     """By the law of independent windows: over the first six, in the long run, and at worst."""
     path = written(
         tmp_path, f"    mechanism: {{tslm: {{max_fpr: 0.15}}}}\n    hold: {held}h\n" if held else ""

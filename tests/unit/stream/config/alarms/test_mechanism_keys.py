@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from operators.registry import OFFERED
@@ -17,15 +15,12 @@ from stream.config.closed import keys_of
 from stream.config.keys import AlarmModel, TimingModel
 from stream.config.moved import misplaced_keys
 
-if TYPE_CHECKING:
-    from operators.descriptors import Mechanism
-
 KEYS = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
-BESIDE: dict[str, Any] = {"tolerance": 9, "hold": 5, "reference_timeout": 5}
+BESIDE = {"tolerance": 9, "hold": 5, "reference_timeout": 5}
 """Keys of some mechanisms that stand beside those of every alarm."""
 
 
-def alarm(mechanism: str, *keys: str) -> AlarmModel:
+def alarm(mechanism, *keys):
     """Return the keys of an alarm whose values have been checked."""
     written = {key: BESIDE[key] for key in keys if key in AlarmModel.model_fields}
     timing = {f"{key}_ms": BESIDE[key] for key in keys if key in keys_of(TimingModel)}
@@ -39,7 +34,7 @@ def alarm(mechanism: str, *keys: str) -> AlarmModel:
 
 
 @pytest.mark.parametrize("mechanism", OFFERED.values(), ids=OFFERED)
-def test_a_mechanism_reads_its_own_keys_and_no_others(mechanism: Mechanism) -> None:
+def test_a_mechanism_reads_its_own_keys_and_no_others(mechanism):
     """Every other key is told to belong elsewhere, or why it is not read."""
     own = [key for key in mechanism.keys if key in BESIDE]
     assert list(misplaced_keys(alarm(mechanism.name, *own))) == []
@@ -56,7 +51,7 @@ def test_a_mechanism_reads_its_own_keys_and_no_others(mechanism: Mechanism) -> N
             assert hint.startswith(f"remove {key}, or use mechanism: ")
 
 
-def test_every_key_of_a_mechanism_is_one_of_the_configuration() -> None:
+def test_every_key_of_a_mechanism_is_one_of_the_configuration():
     """No descriptor names a key that the configuration has no type for; no type is left over."""
     assert set(KEYS) - BESIDE.keys() == MechanismModel.model_fields.keys() - {"name"}
     assert OWN_KEYS.keys() == {*OFFERED, AUTO}

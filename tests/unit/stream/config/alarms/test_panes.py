@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from accountant.units import to_loss_units
@@ -16,29 +14,24 @@ from stream.windows.cumulative import CumulativeCalendar
 from tests.support.paned import HEAD, alarm, configured
 from tests.unit.stream.config import given
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.windows.calendars import Calendar
-
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 EARLY = "CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)"
 SLIDING = "HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)"
 MINUTE_MS = 60_000
 
 
-def panes_of(folder: Path, *written: str) -> list[tuple[tuple[str, ...], Calendar]]:
+def panes_of(folder, *written):
     """Return who shares panes, and how these are cut."""
     found = configured(folder, *written, until="02:00").panes.values()
     return [(each.readers, each.calendar) for each in found]
 
 
-def over(name: str, window: str, tolerance: str = "20", having: str = "COUNT(*) > 100") -> str:
+def over(name, window, tolerance="20", having="COUNT(*) > 100"):
     """Return an alarm."""
     return alarm(name, window, having, tolerance=tolerance)
 
 
-def test_alarms_over_the_same_events_share_panes(tmp_path: Path) -> None:
+def test_alarms_over_the_same_events_share_panes(tmp_path):
     """Windows of other lengths, thresholds and tolerances; the dearest sets what a pane pays."""
     alarms = configured(
         tmp_path,
@@ -61,7 +54,7 @@ def test_alarms_over_the_same_events_share_panes(tmp_path: Path) -> None:
     assert [query.panes for query in alarms.by_name.values()] == [one.id] * 3 + [other.id]
 
 
-def test_panes_that_are_shared_out_again_cost_the_same(tmp_path: Path) -> None:
+def test_panes_that_are_shared_out_again_cost_the_same(tmp_path):
     """Who plans a changed file shares anew: what stays is priced and named as it was."""
     alarms = configured(tmp_path, over("a", SLIDING), over("b", HOUR), until="02:00")
     again = shared_anew(alarms)
@@ -70,7 +63,7 @@ def test_panes_that_are_shared_out_again_cost_the_same(tmp_path: Path) -> None:
     assert prints[0] == prints[1]
 
 
-def test_who_joins_and_who_changes(tmp_path: Path) -> None:
+def test_who_joins_and_who_changes(tmp_path):
     """An alarm that fits changes nothing of the others; one that needs less noise changes all."""
     files = ([], [over("b", HOUR)], [over("b", SLIDING, "9")])
     found = [configured(tmp_path, over("a", SLIDING), *each, until="02:00") for each in files]
@@ -79,7 +72,7 @@ def test_who_joins_and_who_changes(tmp_path: Path) -> None:
     assert first == joined != sharper
 
 
-def test_alarms_that_would_pay_for_others_stay_apart(tmp_path: Path) -> None:
+def test_alarms_that_would_pay_for_others_stay_apart(tmp_path):
     """Seven minutes and an hour have panes of a minute: an hour's sum would be of sixty noises."""
     seven = "TUMBLE(ts, INTERVAL '7' MINUTE)"
     found = panes_of(tmp_path, over("hour", HOUR), over("seven", seven), over("too", seven, "19"))
@@ -98,7 +91,7 @@ def test_alarms_that_would_pay_for_others_stay_apart(tmp_path: Path) -> None:
         (["HOP(ts, INTERVAL '2' DAY, INTERVAL '14' DAY)"], 1),
     ],
 )
-def test_days_and_weeks(tmp_path: Path, windows: list[str], days: int) -> None:
+def test_days_and_weeks(tmp_path, windows, days):
     """Whole weeks start on Mondays and other windows at the epoch's day: both are made of days."""
     written = [over(f"a{at}", window) for at, window in enumerate(windows)]
     ((readers, calendar),) = panes_of(tmp_path, *written)
@@ -110,9 +103,7 @@ PEOPLE = "COUNT(DISTINCT person) > {}"
 
 
 @pytest.mark.parametrize("unit", ["privacy_unit: event", "privacy_unit: user, period: 1d"])
-def test_thresholds_of_people_share_panes_as_long_as_their_windows(
-    tmp_path: Path, unit: str
-) -> None:
+def test_thresholds_of_people_share_panes_as_long_as_their_windows(tmp_path, unit):
     """Somebody is in one such window once: it is the pane, and it costs what a window does."""
     written = [over(name, HOUR, having=PEOPLE.format(at)) for name, at in (("a", 80), ("b", 120))]
     alarms = configured(tmp_path, *written, until="02:00", unit=unit)
@@ -124,7 +115,7 @@ def test_thresholds_of_people_share_panes_as_long_as_their_windows(
     assert units == {0, own.aim.pane_units}
 
 
-def test_people_of_cumulative_windows_count_in_the_first_of_their_panes(tmp_path: Path) -> None:
+def test_people_of_cumulative_windows_count_in_the_first_of_their_panes(tmp_path):
     """Windows of one length share them, whole ones where that is no dearer; others do not."""
     half = "CUMULATE(ts, INTERVAL '5' MINUTE, INTERVAL '30' MINUTE)"
     written = [
@@ -144,7 +135,7 @@ def test_people_of_cumulative_windows_count_in_the_first_of_their_panes(tmp_path
 CAPPED = "privacy_unit: user, period: 1d, contribution: {{max_windows_per_period: {few}}}"
 
 
-def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
+def test_caps_on_a_person_are_those_of_panes(tmp_path):
     """Who writes them is told: what a person counts for, and what a window then adds up."""
     written = over("hour", SLIDING), over("pane", "TUMBLE(ts, INTERVAL '5' MINUTE)")
     unit = CAPPED.format(few=6)
@@ -168,7 +159,7 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
         ("privacy_unit: user, period: lifetime", None),
     ],
 )
-def test_the_plan_says_what_a_person_pays(tmp_path: Path, unit: str, panes: int | None) -> None:
+def test_the_plan_says_what_a_person_pays(tmp_path, unit, panes):
     """For all panes of a period, or as many as count her."""
     alarms = configured(tmp_path, over("a", SLIDING), until="02:00", unit=unit)
     (own,) = alarms.panes.values()
@@ -183,9 +174,7 @@ def test_the_plan_says_what_a_person_pays(tmp_path: Path, unit: str, panes: int 
     ("name", "hints"),
     [("panes-0123abcd", ["rename the alarm"]), ("panes-0123ABCD", []), ("panes-0123abc", [])],
 )
-def test_no_alarm_is_called_as_panes_are(
-    tmp_path: Path, name: str, hints: list[str], mechanism: str
-) -> None:
+def test_no_alarm_is_called_as_panes_are(tmp_path, name, hints, mechanism):
     """Whatever decides it: readers of decisions know panes by their names alone."""
     text = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
     text += alarm(name, HOUR, "COUNT(*) > 100", mechanism=mechanism)

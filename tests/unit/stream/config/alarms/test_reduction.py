@@ -6,7 +6,6 @@ import operator
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,15 +16,11 @@ from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import (
     LARGEST_SCALE,
     Aggregate,
-    Bound,
     Function,
     Tree,
     reduce,
 )
 from tests.support.reference import weighed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HALF = Fraction(1, 2)
 QUANTILES = [HALF, Fraction(1, 4), Fraction(9, 10), Fraction(2, 3)]
@@ -33,12 +28,12 @@ EVENT = int | Fraction | None
 """One event: its value in granules before clipping, or no value."""
 
 
-def clipped(aggregate: Aggregate, value: int | Fraction) -> int | Fraction:
+def clipped(aggregate, value):
     """Return a value within the clips."""
     return min(max(value, aggregate.lo), aggregate.hi)
 
 
-def evaluated(aggregate: Aggregate, events: Sequence[EVENT]) -> Fraction | None:
+def evaluated(aggregate, events):
     """Compute the aggregate as SQL does, ``None`` for NULL."""
     values = sorted(clipped(aggregate, event) for event in events if event is not None)
     if aggregate.function in {Function.COUNT, Function.DISTINCT}:
@@ -65,20 +60,18 @@ HOLDS = {
 }
 
 
-def compared(comparison: Comparison, left: Fraction | None, right: Fraction) -> bool:
+def compared(comparison, left, right):
     """Compare as SQL does: nothing holds of NULL."""
     return left is not None and HOLDS[comparison](left, right)
 
 
-def statistic(literal: Bound, aggregate: Aggregate, events: list[EVENT], at: int) -> int:
+def statistic(literal, aggregate, events, at):
     """Add up the weights of the events that have a value."""
     values = [clipped(aggregate, event) for event in events if event is not None]
     return sum(weighed(literal.weights, value, at) for value in values)
 
 
-def reduced(
-    aggregate: Aggregate, comparison: Comparison, thresholds: list[Fraction]
-) -> Tree[Bound]:
+def reduced(aggregate, comparison, thresholds):
     """Reduce a comparison, ``=`` and ``<>`` as the two that HAVING reads them as."""
     ends = {
         Comparison.EQ: (Comparison.GE, Comparison.LE),
@@ -88,10 +81,10 @@ def reduced(
     return Tree.joined(parts, conjunction=comparison is not Comparison.NE)
 
 
-def decided(tree: Tree[Bound], aggregate: Aggregate, events: list[EVENT], at: int) -> bool:
+def decided(tree, aggregate, events, at):
     """Evaluate a reduced comparison."""
 
-    def truth(literal: Bound) -> np.ndarray:
+    def truth(literal):
         return np.array([literal.holds(statistic(literal, aggregate, events, at), at)])
 
     return bool(tree.holds(truth)[0])
@@ -104,7 +97,7 @@ AGGREGATES = [
     for quantile in (QUANTILES if function is Function.QUANTILE else [HALF])
 ]
 THRESHOLDS = [Fraction(n, 6) for n in (-19, -12, -9, -6, 0, 3, 4, 6, 10, 12, 18, 20)]
-MULTISETS: list[list[EVENT]] = [
+MULTISETS = [
     list(events)
     for size in range(4)
     for events in combinations_with_replacement([None, -4, -1, 0, 1, 2, 4], size)
@@ -115,9 +108,7 @@ MULTISETS: list[list[EVENT]] = [
 @pytest.mark.long
 @pytest.mark.parametrize("comparison", list(Comparison))
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
-def test_a_reduced_comparison_is_true_where_sql_s_is(
-    aggregate: Aggregate, comparison: Comparison
-) -> None:
+def test_a_reduced_comparison_is_true_where_sql_s_is(aggregate, comparison):
     """Every aggregate and comparison agrees with direct evaluation, on no events too."""
     tree = reduced(aggregate, comparison, THRESHOLDS)
     for events in MULTISETS:
@@ -134,9 +125,7 @@ def test_a_reduced_comparison_is_true_where_sql_s_is(
     st.sampled_from(Comparison),
     st.lists(st.none() | st.integers(-6, 6), max_size=25),
 )
-def test_larger_multisets_agree_as_well(
-    aggregate: Aggregate, comparison: Comparison, events: list[EVENT]
-) -> None:
+def test_larger_multisets_agree_as_well(aggregate, comparison, events):
     """Averages and ranks of many values keep the truth, too."""
     tree, left = reduced(aggregate, comparison, THRESHOLDS), evaluated(aggregate, events)
     for at, threshold in enumerate(THRESHOLDS):
@@ -144,7 +133,7 @@ def test_larger_multisets_agree_as_well(
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=str)
-def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggregate) -> None:
+def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate):
     """The largest weights are those of the table: the aggregate's D."""
     lo, hi = aggregate.lo, aggregate.hi
     a, b = aggregate.quantile.as_integer_ratio()
@@ -173,13 +162,13 @@ def test_one_event_moves_a_statistic_by_its_sensitivity_at_most(aggregate: Aggre
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_refused(aggregate: Aggregate, thresholds: list[Fraction]) -> None:
+def test_what_does_not_fit_is_refused(aggregate, thresholds):
     """Thresholds beyond 62 bits, and those of an average that need too fine a scale."""
     with pytest.raises(ValueError, match=r"the threshold"):
         reduce(aggregate, Comparison.GT, thresholds)
 
 
-def test_a_guard_is_what_keeps_null_from_firing() -> None:
+def test_a_guard_is_what_keeps_null_from_firing():
     """Without its guard, AVG <= c would fire for an empty cell."""
     aggregate = Aggregate(Function.AVG, 0, 9)
     tree = reduce(aggregate, Comparison.LE, [Fraction(4)])

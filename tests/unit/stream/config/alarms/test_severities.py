@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from stream.config.loading import examine, load
 from tests.support.configurations import HAVING, edited, write
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ASKED = HAVING.replace("120", "SEVERITY")
 TWO = "{warning: 80, critical: 100}"
 
 
-def levels(severity: str = TWO, having: str = ASKED, rest: str = "") -> str:
+def levels(severity=TWO, having=ASKED, rest=""):
     """Return the good file with levels."""
     return edited(HAVING, having).replace("timing: {grace: 30s}", f"severity: {severity}{rest}")
 
@@ -30,9 +25,7 @@ def levels(severity: str = TWO, having: str = ASKED, rest: str = "") -> str:
         (f"HAVING NOT {ASKED[7:].replace('>', '<')}", TWO, [80] * 3, [20] * 3),
     ],
 )
-def test_levels_are_distances_from_the_first(
-    tmp_path: Path, having: str, severity: str, thresholds: list[int], distances: list[int]
-) -> None:
+def test_levels_are_distances_from_the_first(tmp_path, having, severity, thresholds, distances):
     """In the direction of the comparison, for every group."""
     query = load(write(tmp_path, levels(severity, having)), environ={}).by_name["fire-code"]
     (atom,) = query.condition.atoms.values()
@@ -40,7 +33,7 @@ def test_levels_are_distances_from_the_first(
     assert [level.distances.tolist() for level in query.aim.severities] == [[0] * 3, distances]
 
 
-def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
+def test_levels_inherit_what_they_do_not_say(tmp_path):
     """And what the first one says is of the first alone; levels enter the fingerprint."""
     text = levels(
         "{warning: {threshold: 80, tolerance: 3}, critical: {threshold: 100, max_fpr: 0.01}}"
@@ -68,7 +61,7 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_word_is_for_having_alone(tmp_path: Path, having: str, key: str, said: str) -> None:
+def test_the_word_is_for_having_alone(tmp_path, having, key, said):
     """Elsewhere it says no number, and is refused as any text that says none."""
     text = edited(HAVING, having).replace("tolerance: 9", f"tolerance: 9\n    {key}")
     (error,) = examine(write(tmp_path, text), environ={}).errors

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from stream.config.alarms.silence import longest_run
-from stream.windows.calendars import Calendar, FixedCalendar, LocalCalendar
+from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from tests.unit.stream.config.given import loaded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOUR_MS = 3_600_000
 ZONE = "Europe/Berlin"
@@ -46,7 +42,7 @@ alarms:
         (LocalCalendar(1, 1, ZONE), LocalCalendar(7, 7, ZONE)),
     ],
 )
-def test_no_run_is_longer(calendar: Calendar, periods: Calendar) -> None:
+def test_no_run_is_longer(calendar, periods):
     """Windows that touch the same periods are in one run; clocks put back make a day longer."""
     of = Periods(periods)
     most = longest_run(calendar, of)
@@ -57,7 +53,7 @@ def test_no_run_is_longer(calendar: Calendar, periods: Calendar) -> None:
     assert max(runs.values()) <= most <= max(runs.values()) + 2 * 4
 
 
-def test_a_lifetime_has_the_windows_of_the_history() -> None:
+def test_a_lifetime_has_the_windows_of_the_history():
     """And no longest run without one."""
     hours = FixedCalendar(HOUR_MS, HOUR_MS)
     assert longest_run(hours, Periods.lifetime(), (0, 10 * HOUR_MS)) == 10
@@ -76,9 +72,7 @@ def test_a_lifetime_has_the_windows_of_the_history() -> None:
         (180, 60, LocalCalendar(1, 1, ZONE), 27),
     ],
 )
-def test_a_long_day_of_a_later_year_is_no_longer(
-    minutes: int, step: int, day: LocalCalendar, windows: int
-) -> None:
+def test_a_long_day_of_a_later_year_is_no_longer(minutes, step, day, windows):
     """Windows that do not divide a day begin elsewhere in the long day of every year."""
     calendar, periods = FixedCalendar(minutes * 60_000, step * 60_000), Periods(day)
     assert longest_run(calendar, periods) == windows
@@ -89,7 +83,7 @@ def test_a_long_day_of_a_later_year_is_no_longer(
     assert int((last - first).max()) + 1 == windows
 
 
-def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
+def test_an_aim_knows_its_silence(tmp_path):
     """All windows of a day and cells of a window but one, as often as each is asked."""
     aim = loaded(tmp_path, CONFIG).by_name["crowd"].aim
     assert (aim.asked_in_silence, float(aim.max_fnr_in_silence or 0)) == ((24 * 3 - 1) * 2, 0.1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -31,27 +30,23 @@ from tests.unit.stream.counting.test_bounding import (
     random_case,
 )
 
-if TYPE_CHECKING:
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Budget
-
 TUMBLING = reference.scenes()[0]
 COUNT, DISTINCT, SUM, OFFSET, RANK, LINEAR = Weight
 OPEN = reference.OPEN
 EVENT = Event(0, 3, 3, "P", "a", b"attic", 1.0, open=True)
 
 
-def spec(kind: Weight, **parts: object) -> AggregateSpec:
+def spec(kind, **parts):
     """Return a statistic over ``amount``, with some parts replaced."""
     return replace(reference.spec_of(kind), **parts)
 
 
-def pivots(*values: int) -> np.ndarray:
+def pivots(*values):
     """Return one pivot per room."""
     return np.array(values, np.int64)
 
 
-def caps_per_statistic(query: Alarm, budget: Budget, members: list[Event]) -> list[list[Event]]:
+def caps_per_statistic(query, budget, members):
     """Broken: every statistic chooses the cells that a person reaches by itself."""
     found = []
     for each in query.aggregates:
@@ -61,9 +56,7 @@ def caps_per_statistic(query: Alarm, budget: Budget, members: list[Event]) -> li
     return found
 
 
-def duplicates_of_the_first_statistic(
-    query: Alarm, budget: Budget, members: list[Event]
-) -> list[list[Event]]:
+def duplicates_of_the_first_statistic(query, budget, members):
     """Broken: what one statistic takes for a copy, no statistic counts."""
     seen, unique = set(), []
     for event in members:
@@ -78,15 +71,13 @@ def duplicates_of_the_first_statistic(
 @pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(PrivacyUnit), st.booleans(), st.integers(2, 4))
-def test_one_neighbour_moves_its_cells_jointly(
-    seed: int, unit: PrivacyUnit, ids: bool, statistics: int
-) -> None:
+def test_one_neighbour_moves_its_cells_jointly(seed, unit, ids, statistics):
     """An event moves one cell, a person as many as the cap, over all statistics, each by its D."""
     case = random_case(seed, unit, ids=ids, statistics=statistics)
     assert not breach(reference.count, *case)
 
 
-def test_cells_chosen_per_statistic_are_caught() -> None:
+def test_cells_chosen_per_statistic_are_caught():
     """A person who may reach one cell reaches two where every statistic takes the first of its own.
 
     ::
@@ -105,7 +96,7 @@ def test_cells_chosen_per_statistic_are_caught() -> None:
     assert reference.count(query, budget, log, range(1))[0].values == {0: 1}
 
 
-def test_duplicates_of_another_statistic_are_caught() -> None:
+def test_duplicates_of_another_statistic_are_caught():
     """An event that is a copy to COUNT is none to SUM: else its original moves SUM by both weights.
 
     ::
@@ -125,7 +116,7 @@ def test_duplicates_of_another_statistic_are_caught() -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32))
-def test_no_event_weighs_more_than_largest(seed: int) -> None:
+def test_no_event_weighs_more_than_largest(seed):
     """The bound that sensitivities start from is reached by sums and offsets, never passed."""
     each = replace(reference.random_spec(random.Random(seed)), where=None)
     step = 1 if each.field == "size" else Fraction(1, 4)
@@ -148,7 +139,7 @@ def test_no_event_weighs_more_than_largest(seed: int) -> None:
         (2**62, 2**62, 2**62, 2),  # a product that wraps, and a weight that does not
     ],
 )
-def test_extreme_offsets_are_exact(lo: int, hi: int, pivot: int, scale: int) -> None:
+def test_extreme_offsets_are_exact(lo, hi, pivot, scale):
     """Weights up to 2**62 come out exactly, far values of a field included."""
     extreme = AggregateSpec(
         OFFSET, "size", lo, hi, Fraction(1), pivots=pivots(*[pivot] * 4), scale=scale
@@ -171,14 +162,14 @@ def test_extreme_offsets_are_exact(lo: int, hi: int, pivot: int, scale: int) -> 
         spec(RANK, not_above=-(2**62) - 1),
     ],
 )
-def test_weights_that_could_wrap_are_refused(broken: AggregateSpec) -> None:
+def test_weights_that_could_wrap_are_refused(broken):
     """A counter does not begin with statistics whose weights might not be exact."""
     query = reference.make_query(TUMBLING, spec(COUNT), broken)
     with pytest.raises(ValueError, match="weights"):
         WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
 
 
-def test_a_count_beside_a_distinct_count_keeps_no_rows() -> None:
+def test_a_count_beside_a_distinct_count_keeps_no_rows():
     """Under unit event only the distinct count remembers people, the others their sums."""
     query = reference.make_query(TUMBLING, COUNT, DISTINCT, SUM)
     counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))

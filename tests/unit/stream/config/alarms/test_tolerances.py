@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,12 +15,6 @@ from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
 from stream.simulation.variants import variants_of
 from tests.unit.stream.config.given import loaded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Alarms
 
 FILE = """\
 tables: {{fine: fine.csv}}
@@ -48,13 +41,7 @@ alarms:
 """
 
 
-def alarms_of(
-    folder: Path,
-    having: str,
-    *lines: str,
-    epsilon_max: str = "1000",
-    tolerance: str | None = None,
-) -> Alarms:
+def alarms_of(folder, having, *lines, epsilon_max="1000", tolerance=None):
     """Return what a file with this HAVING and these lines means, which has no error."""
     text = FILE.format(having=having, epsilon_max=epsilon_max)
     if tolerance is not None:
@@ -64,12 +51,12 @@ def alarms_of(
     return loaded(folder, text, fine="room,age\nlab,0.3\nhall,2.75\nattic,9.125\n")
 
 
-def query_of(folder: Path, having: str, *lines: str, **rest: str) -> Alarm:
+def query_of(folder, having, *lines, **rest):
     """Return the query of a file that has no error."""
     return alarms_of(folder, having, *lines, **rest).by_name["a"]
 
 
-def test_changes_show_whole_comparisons(tmp_path: Path) -> None:
+def test_changes_show_whole_comparisons(tmp_path):
     """What looks like a style to a terminal's library, ``fine[room]``, is printed as it is."""
     having = "AVG(age) > fine[room] AND COUNT(*) > 60"
     tolerance = '{"AVG(age) > fine[room]": 100, "COUNT(*) > 60": 0}'
@@ -90,9 +77,7 @@ FACTORS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 
 
 @pytest.mark.parametrize(("having", "tolerance"), TRIED)
-def test_what_is_tried_is_what_a_configuration_gets(
-    tmp_path: Path, having: str, tolerance: str
-) -> None:
+def test_what_is_tried_is_what_a_configuration_gets(tmp_path, having, tolerance):
     """A variant that is simulated, written out as its report says, is that very aim."""
     for own in ("tslm", "probe"):
         found = alarms_of(tmp_path, having, f"mechanism: {own}", tolerance=tolerance)
@@ -118,9 +103,7 @@ def test_what_is_tried_is_what_a_configuration_gets(
         ("AVG(paid) <= 1", "40", {"AVG(paid) <= 1": "40", "COUNT(paid) > 0": "0"}),
     ],
 )
-def test_tolerances_are_published_as_they_are_written(
-    tmp_path: Path, having: str, tolerance: str, published: str | dict[str, str]
-) -> None:
+def test_tolerances_are_published_as_they_are_written(tmp_path, having, tolerance, published):
     """Alarms and plans say the field's own unit, whatever the statistic counts in."""
     query = query_of(tmp_path, having, tolerance=tolerance)
     assert query.tolerance == published
@@ -131,14 +114,14 @@ def test_tolerances_are_published_as_they_are_written(
 ODD = 'a "b" \\ \' é ☃ 😀 \n\t\x07 \x7f \x85 \u2028 \ufeff ${x}: {y}, # z'
 
 
-def test_quoted_texts_are_yaml() -> None:
+def test_quoted_texts_are_yaml():
     """Any text comes back from its quotes, on one line."""
     for text in (ODD, *map("".join, itertools.permutations("\\\"'n", 3))):
         assert "\n" not in quoted(text)
         assert yaml.safe_load("{" + quoted(text) + ": 1}") == {text: 1}
 
 
-def test_names_are_quoted_where_sql_needs_it() -> None:
+def test_names_are_quoted_where_sql_needs_it():
     """Plain names stay plain; names that SQL would read as something else do not."""
     plain = ["ts", "order", "time", "timestamp"]
     assert [name_in_sql(name) for name in plain] == plain

@@ -26,16 +26,14 @@ from stream.config.cases.ranges import range_of
         ("2e-5", (1.6e-5,), (2.6e-5, 1.4e-5)),
     ],
 )
-def test_a_range_takes_what_is_written(
-    text: str, taken: tuple[float, ...], refused: tuple[float, ...]
-) -> None:
+def test_a_range_takes_what_is_written(text, taken, refused):
     """A bound that may be met is met within the rounding of floats; others must be passed."""
     found = range_of(text)
     assert [found.holds(each) for each in taken] == [True] * len(taken)
     assert [found.holds(each) for each in refused] == [False] * len(refused)
 
 
-def test_bounds_of_a_probability_are_taken_from_the_worst_side() -> None:
+def test_bounds_of_a_probability_are_taken_from_the_worst_side():
     """A law that depends on an order holds for all of it; an estimate fails only beyond doubt."""
     found = range_of(">= 0.9")
     assert found.holds_within(0.9, 0.95)
@@ -57,7 +55,7 @@ def test_bounds_of_a_probability_are_taken_from_the_worst_side() -> None:
         (">= ", "not a probability"),
     ],
 )
-def test_what_is_no_range_is_said_so(text: str, said: str) -> None:
+def test_what_is_no_range_is_said_so(text, said):
     """With the reason."""
     with pytest.raises(ValueError, match=said):
         range_of(text)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.errors import ConfigError
 from stream.config.mqtt.reading import read_mqtt
 from stream.model.mqtt import Slot, Template
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stream.model.mqtt import MqttSetup
 
 FILE = """\
 kafka: {bootstrap: localhost:9092}
@@ -29,14 +23,14 @@ mqtt:
 MARK = "⟦"
 
 
-def read(folder: Path, text: str) -> MqttSetup:
+def read(folder, text):
     """Read a file with this text."""
     path = folder / "mqtt.yaml"
     path.write_text(text, encoding="utf-8")
     return read_mqtt(path, environ={"SECRET": "hush"})
 
 
-def test_a_file_becomes_an_mqtt_source(tmp_path: Path) -> None:
+def test_a_file_becomes_an_mqtt_source(tmp_path):
     """Its buffer lies beside it; its filter is MQTT's."""
     setup = read(tmp_path, FILE)
     source = setup.source
@@ -82,9 +76,7 @@ def test_a_file_becomes_an_mqtt_source(tmp_path: Path) -> None:
         ("localhost:9092", "⟦nowhere", "not a list of host:port"),
     ],
 )
-def test_what_says_nothing_is_refused_at_its_place(
-    tmp_path: Path, old: str, new: str, said: str
-) -> None:
+def test_what_says_nothing_is_refused_at_its_place(tmp_path, old, new, said):
     """With the line and the column of the mistake, and what to write instead."""
     text = FILE.replace(old, new)
     before, _, after = text.partition(MARK)
@@ -99,7 +91,7 @@ def test_what_says_nothing_is_refused_at_its_place(
 
 
 @pytest.mark.parametrize("key", ["broker", "topic", "unit", "topics"])
-def test_a_key_that_is_missing_is_named(tmp_path: Path, key: str) -> None:
+def test_a_key_that_is_missing_is_named(tmp_path, key):
     """With an example; a source without topics would wait for ever."""
     text = re.sub(rf"  {key}:.*\n(    .*\n)*", "", FILE)
     with pytest.raises(ConfigError, match=f"`{key}` is missing"):

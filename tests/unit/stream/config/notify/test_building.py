@@ -26,7 +26,7 @@ notify:
 SECRET = {"SECRET": "a secret of many bytes"}
 
 
-def written(folder: Path, lines: str = "", more: str = "") -> Path:
+def written(folder, lines="", more=""):
     """Write a configuration with further keys of its alarm, and further sections."""
     path = Path(configuration(folder))
     text = path.read_text(encoding="utf-8")
@@ -43,9 +43,7 @@ def written(folder: Path, lines: str = "", more: str = "") -> Path:
         ('    lifecycle: {labels: {to: "{room}"}}\n', Lifecycle(labels={"to": "{room}"})),
     ],
 )
-def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
-    tmp_path: Path, lines: str, terms: Lifecycle
-) -> None:
+def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(tmp_path, lines, terms):
     """Whatever it says, the ledger sees the same alarm: nothing is to be accepted or charged."""
     plain, alarms = (load(written(tmp_path, each), environ={}) for each in ("", lines))
     query, before = alarms.by_name["crowd"], plain.by_name["crowd"]
@@ -54,14 +52,14 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
     assert definition_json(query, alarms.budget) == definition_json(before, plain.budget)
 
 
-def small(folder: Path, more: str = "", kafka: str = KAFKA) -> Path:
+def small(folder, more="", kafka=KAFKA):
     """Write a file without feeds."""
     path = folder / "small.yaml"
     path.write_text(kafka + more, encoding="utf-8")
     return path
 
 
-def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
+def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path):
     """Both give the same targets; secrets are in neither's representation."""
     whole = read_subscription(
         written(tmp_path, "    lifecycle: {for: 2}\n", TARGETS), environ=SECRET
@@ -77,7 +75,7 @@ def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
     assert SECRET["SECRET"] not in repr(found)
 
 
-def test_a_file_of_alarms_has_to_say_where(tmp_path: Path) -> None:
+def test_a_file_of_alarms_has_to_say_where(tmp_path):
     """Without ``notify`` there is nothing to do; without ``kafka`` nothing to read."""
     with pytest.raises(ConfigError, match="has no target for alarms"):
         read_subscription(written(tmp_path), environ={})
@@ -101,7 +99,7 @@ TOKEN = "a token of many bytes"  # noqa: S105  # of no server
         ("board: {links: {Grafana: 'http://up/'}}\n", Board(links={"Grafana": "http://up/"})),
     ],
 )
-def test_a_board_is_read(tmp_path: Path, more: str, board: Board) -> None:
+def test_a_board_is_read(tmp_path, more, board):
     """It needs no section, and listens on this machine alone then; a token is not shown."""
     (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
     found = read_board(small(tmp_path, more), environ={})
@@ -111,9 +109,7 @@ def test_a_board_is_read(tmp_path: Path, more: str, board: Board) -> None:
 
 
 @pytest.mark.parametrize("listed", ["[lab, lobby]", "of_one.txt"])
-def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(
-    tmp_path: Path, listed: str
-) -> None:
+def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(tmp_path, listed):
     """Those of the file of alarms; a small one may list them, and the budget."""
     whole = read_board(written(tmp_path), environ={})
     assert whole.budget is not None
@@ -137,9 +133,7 @@ def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(
         ("budget: {privacy_unit: user, epsilon_max: 1}\n", "needs a period"),
     ],
 )
-def test_what_a_file_of_alarms_may_not_say_a_small_one_may_not(
-    tmp_path: Path, section: str, said: str
-) -> None:
+def test_what_a_file_of_alarms_may_not_say_a_small_one_may_not(tmp_path, section, said):
     """In a file without feeds as in one of alarms, whose mistakes are recorded."""
     with pytest.raises(ConfigError, match=said):
         read_board(small(tmp_path, section), environ={})

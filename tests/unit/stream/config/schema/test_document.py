@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -15,13 +14,10 @@ from jsonschema import Draft202012Validator
 from stream.config.closed import keys_of
 from stream.config.keys import FileModel
 from stream.config.schema.document import configuration_schema
-from tests.golden.cases import BAD, GOOD, Case
+from tests.golden.cases import BAD, GOOD
 from tests.support.checking import check
 from tests.support.mappings import models_of
 from tests.support.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODELS = models_of(FileModel)
 SCHEMA = configuration_schema()
@@ -39,15 +35,15 @@ Editor.yaml_implicit_resolvers = {
 }
 
 
-def refused(text: str) -> list[str]:
+def refused(text):
     """Return what an editor would underline in a configuration."""
     tree = yaml.load(text, Editor)  # noqa: S506  # a safe loader with fewer types
     return [error.message for error in VALIDATOR.iter_errors(tree)]
 
 
-def at(place: tuple[str, ...]) -> dict[str, Any]:
+def at(place):
     """Return the schema of the mapping at a place of the table of models."""
-    found: dict[str, Any] = SCHEMA
+    found = SCHEMA
     for step in (*place, ""):
         while "$ref" in found:
             found = SCHEMA["$defs"][found["$ref"].rpartition("/")[2]]
@@ -58,14 +54,14 @@ def at(place: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def test_it_is_a_schema() -> None:
+def test_it_is_a_schema():
     """By the draft that it names."""
     Draft202012Validator.check_schema(SCHEMA)
     assert json.loads(json.dumps(SCHEMA)) == SCHEMA
 
 
 @pytest.mark.parametrize("place", MODELS, ids=".".join)
-def test_it_has_every_key_of_every_mapping_with_a_sentence(place: tuple[str, ...]) -> None:
+def test_it_has_every_key_of_every_mapping_with_a_sentence(place):
     """A key that is added to the models is in the schema at once; what it means is said once."""
     mapping, keys = at(place), keys_of(MODELS[place])
     assert mapping["properties"].keys() == keys.keys()
@@ -82,7 +78,7 @@ GOOD_TEXTS = {case.name: case.text for case in GOOD} | {
 
 
 @pytest.mark.parametrize("text", GOOD_TEXTS.values(), ids=GOOD_TEXTS)
-def test_good_configurations_pass(text: str) -> None:
+def test_good_configurations_pass(text):
     """Every good golden configuration, and what a newcomer copies, is not underlined."""
     assert refused(text) == []
 
@@ -109,7 +105,7 @@ def test_good_configurations_pass(text: str) -> None:
         ("alarms:\n  fire-code:", "alarms:\n  fire code:"),
     ],
 )
-def test_unknown_keys_and_wrong_types_are_underlined(tmp_path: Path, old: str, new: str) -> None:
+def test_unknown_keys_and_wrong_types_are_underlined(tmp_path, old, new):
     """By the editor, and by `tocsin check` as well: the schema is never stricter."""
     assert WHOLE.count(old) == 1
     text = WHOLE.replace(old, new)
@@ -121,7 +117,7 @@ def test_unknown_keys_and_wrong_types_are_underlined(tmp_path: Path, old: str, n
 
 
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
-def test_the_schema_is_stricter_than_the_reader_nowhere(tmp_path: Path, case: Case) -> None:
+def test_the_schema_is_stricter_than_the_reader_nowhere(tmp_path, case):
     """What an editor underlines in the records' bad configurations is an error to the reader."""
     try:
         underlined = refused(case.text)
@@ -132,7 +128,7 @@ def test_the_schema_is_stricter_than_the_reader_nowhere(tmp_path: Path, case: Ca
         assert check(tmp_path / "alarms.yaml", environ=case.environ)
 
 
-def test_values_may_come_from_the_environment() -> None:
+def test_values_may_come_from_the_environment():
     """Wherever the reader puts variables in, the schema takes one."""
     keys = "epsilon_max|privacy_unit|period|max_groups_per_window|max_fnr|tolerance|topic"
     text, count = re.subn(rf"({keys}): [^,}}#\n]+", r'\1: "${V:-1}"', WHOLE)
@@ -140,7 +136,7 @@ def test_values_may_come_from_the_environment() -> None:
     assert refused(text) == []
 
 
-def test_no_shape_refuses_all_that_its_key_can_be() -> None:
+def test_no_shape_refuses_all_that_its_key_can_be():
     """A default stands for its key: the schema takes it."""
     for place in MODELS:
         for key, schema in at(place)["properties"].items():
@@ -150,7 +146,7 @@ def test_no_shape_refuses_all_that_its_key_can_be() -> None:
     assert at(("alarms", "*", "timing"))["properties"]["max_age"]["default"] == "1w"
 
 
-def test_the_usual_tool_checks_files_with_it(tmp_path: Path) -> None:
+def test_the_usual_tool_checks_files_with_it(tmp_path):
     """`check-jsonschema` reads what `tocsin schema` prints, and the files beside it."""
     schema, file = tmp_path / "schema.json", tmp_path / "alarms.yaml"
     schema.write_text(json.dumps(SCHEMA), encoding="utf-8")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ import pytest
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.config.alarms.contradictions import constant_condition
-from stream.config.alarms.reduction import Aggregate, Tree
-from stream.config.alarms.statistics import Counting, assemble
+from stream.config.alarms.reduction import Aggregate
+from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Levels
 from stream.config.sql.comparisons import Asked
 from stream.config.sql.select import SqlProblem
@@ -25,29 +24,22 @@ from tests.support.reference import weighed
 from tests.unit.stream.config.alarms.test_reduction import compared, evaluated
 from tests.unit.stream.config.sql import test_select as select
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from stream.config.sql.comparisons import Measure
-    from stream.config.sql.select import ParsedQuery
-    from stream.model.alarm import AggregateSpec, Term
-
 BEFORE = "SELECT room FROM badges GROUP BY room, floor, TUMBLE(ts, INTERVAL '1' HOUR) HAVING "
 SEATS = {"room": (Fraction(50), Fraction(8))}
 """What the table ``seats`` says per room."""
 
 
-def parse(having: str, before: str = BEFORE) -> ParsedQuery:
+def parse(having, before=BEFORE):
     """Parse a query with this HAVING."""
     return select.parse(before + having)
 
 
-def read(having: str) -> Tree[Asked]:
+def read(having):
     """Return the comparisons of a condition."""
     return parse(having).having
 
 
-def levels_of(tree: Tree[Asked]) -> dict[Asked, Levels]:
+def levels_of(tree):
     """Return the thresholds, in granules, without checking them."""
     levels = {}
     for asked in tree.leaves():
@@ -61,13 +53,13 @@ CELLS = 6
 """Of two rooms on three floors."""
 
 
-def counted(having: str, cap: int = 1) -> Counting:
+def counted(having, cap=1):
     """Return what a condition counts."""
     tree = read(having)
     return assemble(tree, levels_of(tree), cap=cap)
 
 
-def shown(tree: Tree[Asked]) -> str:
+def shown(tree):
     """Return a tree of comparisons as text."""
     if tree.leaf is not None:
         return tree.leaf.text
@@ -126,7 +118,7 @@ def shown(tree: Tree[Asked]) -> str:
         ("SUM(paid) = 0", "(SUM(paid) >= 0 AND SUM(paid) <= 0)"),
     ],
 )
-def test_conditions_become_trees_of_plain_comparisons(having: str, tree: str) -> None:
+def test_conditions_become_trees_of_plain_comparisons(having, tree):
     """NOT goes to the comparisons, = and BETWEEN become two, aggregates come to the left."""
     assert shown(read(having)) == tree
 
@@ -141,12 +133,12 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_what_computes_the_same_is_the_same(one: str, other: str) -> None:
+def test_what_computes_the_same_is_the_same(one, other):
     """Spelling does not tell comparisons apart; fields that no event lacks are not looked for."""
     assert list(read(one).leaves()) == list(read(other).leaves())
 
 
-def test_nesting_has_a_limit_and_chains_have_none() -> None:
+def test_nesting_has_a_limit_and_chains_have_none():
     """A thousand alternatives are one flat node; seventy nested NOTs are refused."""
     tree = read(" OR ".join(f"COUNT(*) > {index}" for index in range(1000)))
     assert len(tree.parts) == 1000
@@ -154,7 +146,7 @@ def test_nesting_has_a_limit_and_chains_have_none() -> None:
         read("NOT (" * 70 + "COUNT(*) > 3" + ")" * 70)
 
 
-def test_statistics_and_atoms_are_shared() -> None:
+def test_statistics_and_atoms_are_shared():
     """The same statistic is counted once, the same test made once, whatever it is written as."""
     made = counted(
         "(COUNT(*) > 50 AND MEDIAN(age) > 3) OR (NOT COUNT(*) >= 51 AND COUNT(person) > 7)"
@@ -172,7 +164,7 @@ def test_statistics_and_atoms_are_shared() -> None:
     assert [atom.statistic for atom in made.condition.atoms.values()] == [0, 1, 0, 2]
 
 
-def test_filters_and_tables_make_statistics_of_their_own() -> None:
+def test_filters_and_tables_make_statistics_of_their_own():
     """Another filter, field or pivot is another statistic; thresholds follow the table."""
     made = counted(
         "COUNT(*) FILTER (WHERE kind = 'staff') > seats[room] OR COUNT(*) > 7 OR COUNT(age) > 7"
@@ -188,7 +180,7 @@ def test_filters_and_tables_make_statistics_of_their_own() -> None:
     assert made.condition.cells == CELLS
 
 
-def test_sensitivities_are_caps_times_the_largest_weights() -> None:
+def test_sensitivities_are_caps_times_the_largest_weights():
     """A unit's events weigh at most the cap times the largest weight; units count once."""
     made = counted(
         "COUNT(*) > 1 OR COUNT(DISTINCT person) > 1 OR SUM(paid) > 1 OR AVG(age) > 65"
@@ -227,13 +219,13 @@ def test_sensitivities_are_caps_times_the_largest_weights() -> None:
         ("MEDIAN(age) <= 65 OR COUNT(age) > 0", []),
     ],
 )
-def test_guards_stand_where_nothing_else_says_so(having: str, guards: list[str]) -> None:
+def test_guards_stand_where_nothing_else_says_so(having, guards):
     """COUNT > 0 joins what NULL would meet, unless a condition beside it fails when empty."""
     made = counted(having)
     assert [atom.text for atom in made.atoms if atom.guard] == guards
 
 
-def constant(having: str) -> bool | None:
+def constant(having):
     """Return the outcome of a condition that has one in some cell."""
     tree = read(having)
     found = constant_condition(tree, levels_of(tree))
@@ -269,7 +261,7 @@ def constant(having: str) -> bool | None:
         ("COUNT(*) > 3 AND COUNT(*) FILTER (WHERE kind = 'x') < 2", None),
     ],
 )
-def test_contradictory_bounds_are_found(having: str, outcome: bool | None) -> None:
+def test_contradictory_bounds_are_found(having, outcome):
     """Conditions that no data or all data meet are told from those that depend on data."""
     assert constant(having) is outcome
 
@@ -278,10 +270,10 @@ EVENT = tuple[str | None, int | None, Fraction | None]
 """Kind, age and paid of one event."""
 
 
-def value_of(asked: Asked, events: list[EVENT]) -> Fraction | None:
+def value_of(asked, events):
     """Compute a comparison's left side as SQL does (each event has its own person)."""
 
-    def values(part: Measure | Term) -> list[int | Fraction | None]:
+    def values(part):
         at = {"age": 1, "paid": 2}.get(part.field or "")
         read = [event for event in events if part.where is None or event[0] == "x"]
         return [0 if at is None else event[at] for event in read]
@@ -298,19 +290,19 @@ def value_of(asked: Asked, events: list[EVENT]) -> Fraction | None:
     return evaluated(Aggregate(measure.function, -9, 99, measure.quantile), values(measure))
 
 
-def asks(asked: Asked, events: list[EVENT], room: int) -> bool:
+def asks(asked, events, room):
     """Evaluate a comparison; nothing holds of NULL."""
     right = asked.threshold.number
     right = SEATS["room"][room] if right is None else right
     return compared(asked.comparison, value_of(asked, events), right)
 
 
-def holds(tree: Tree[Asked], events: list[EVENT], room: int) -> bool:
+def holds(tree, events, room):
     """Evaluate a condition."""
     return bool(tree.holds(lambda asked: np.array([asks(asked, events, room)]))[0])
 
 
-def counts_of(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
+def counts_of(spec, events):
     """Add up a statistic for every cell, each of which holds all the events."""
     if spec.kind is Weight.LINEAR:
         parts = [term.factor * counts_of(term.alone, events) for term in spec.terms]
@@ -325,7 +317,7 @@ def counts_of(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
     return np.array(each, np.int64)
 
 
-def random_events(source: random.Random, size: int, ages: list[int | None]) -> list[EVENT]:
+def random_events(source, size, ages):
     """Return random events of these ages."""
     paid = [None, Fraction(-2), Fraction(1, 2), Fraction(1), Fraction(3)]
     return [
@@ -334,7 +326,7 @@ def random_events(source: random.Random, size: int, ages: list[int | None]) -> l
     ]
 
 
-def random_having(source: random.Random, depth: int) -> str:
+def random_having(source, depth):
     """Return a random condition over all aggregates."""
     if depth and source.random() < 0.6:
         word = source.choice([" AND ", " OR "])
@@ -360,7 +352,7 @@ def random_having(source: random.Random, depth: int) -> str:
 
 
 @pytest.mark.long
-def test_conditions_decide_as_sql_does() -> None:
+def test_conditions_decide_as_sql_does():
     """Random trees over all aggregates agree with direct evaluation, event by event and empty."""
     source = random.Random(7)
     tried = 0
@@ -384,7 +376,7 @@ def test_conditions_decide_as_sql_does() -> None:
 
 
 @pytest.mark.long
-def test_a_condition_called_constant_is() -> None:
+def test_a_condition_called_constant_is():
     """Where a condition is said to have one outcome, no data of a grid give the other."""
     source = random.Random(11)
     found = 0
@@ -396,7 +388,7 @@ def test_a_condition_called_constant_is() -> None:
         found += 1
         for size in range(4):
             for ages in itertools.combinations_with_replacement((None, 0, 1, 2, 3), size):
-                events: list[EVENT] = [("x", age, Fraction(age or -2)) for age in ages]
+                events = [("x", age, Fraction(age or -2)) for age in ages]
                 assert holds(tree, events, 0) is outcome, (having, events)
     assert found > 5
 
@@ -413,7 +405,7 @@ def test_a_condition_called_constant_is() -> None:
         "SUM(paid) < -0.5",
     ],
 )
-def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
+def test_texts_of_comparisons_can_be_read_back(text):
     """What alarms and plans print for a comparison names it in the configuration."""
     parsed = parse(text)
     (asked,) = parsed.having.leaves()
@@ -436,7 +428,7 @@ def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
         "COUNT(*) > " + "9" * 5000,
     ],
 )
-def test_other_texts_name_no_comparison(text: str) -> None:
+def test_other_texts_name_no_comparison(text):
     """A key is one aggregate or one comparison."""
     with pytest.raises(SqlProblem):
         parse("COUNT(*) > 3").reader.read_key(text)

@@ -63,7 +63,7 @@ STAFF = "COUNT(*) FILTER(WHERE kind = 'x')"
         (f"COUNT(*) = 2 * {STAFF}", None),
     ],
 )
-def test_arithmetic_is_brought_to_one_side(having: str, text: str | None) -> None:
+def test_arithmetic_is_brought_to_one_side(having, text):
     """Both sides become one sum, its sign as written, compared with a number or a table."""
     leaves = list(read(having).leaves())
     if text is not None:
@@ -86,9 +86,7 @@ def test_arithmetic_is_brought_to_one_side(having: str, text: str | None) -> Non
         ("4 * COUNT(*) - 6 * COUNT(age) > 1", (2, -3), Fraction(2), 2),
     ],
 )
-def test_one_event_adds_what_its_terms_do_together(
-    having: str, factors: tuple[int, ...], step: Fraction, sensitivity: int
-) -> None:
+def test_one_event_adds_what_its_terms_do_together(having, factors, step, sensitivity):
     """Sums are counted in the step that all terms are multiples of; users send several events."""
     made = counted(having)
     (spec,) = made.aggregates
@@ -98,7 +96,7 @@ def test_one_event_adds_what_its_terms_do_together(
     assert counted(having, cap=5).condition.sensitivities == (5 * sensitivity,)
 
 
-def test_where_says_which_events_there_are() -> None:
+def test_where_says_which_events_there_are():
     """A row that WHERE leaves out adds nothing, however much it would weigh."""
     both = f"{STAFF} + COUNT(*) FILTER (WHERE age > 50) + COUNT(*) FILTER (WHERE age < 60) > 5"
     (free,) = counted(both).aggregates
@@ -108,7 +106,7 @@ def test_where_says_which_events_there_are() -> None:
     assert (asked.measure.lo, asked.measure.hi) == (1, 1)
 
 
-def test_the_sum_is_what_was_written_and_not_its_negative() -> None:
+def test_the_sum_is_what_was_written_and_not_its_negative():
     """What is said of its usual value elsewhere is said of the left side less the right one."""
     for having, falls in (("SUM(paid) > 2 * COUNT(*)", False), ("2 * COUNT(*) < SUM(paid)", True)):
         (spec,) = counted(having).aggregates
@@ -119,7 +117,7 @@ def test_the_sum_is_what_was_written_and_not_its_negative() -> None:
     assert [atom.text.count(" < ") for atom in shared.atoms] == [0, 1, 1]
 
 
-def test_filters_that_make_too_many_kinds_of_events_are_refused() -> None:
+def test_filters_that_make_too_many_kinds_of_events_are_refused():
     """Looking at all of them would take minutes; the sum is pointed at."""
     filters = product(("age", "size", '"order"', "paid"), ("1", "2", "3", "4", "5", "6"))
     counts = [f"{n} * COUNT(*) FILTER (WHERE {f} IN ({v}))" for n, (f, v) in enumerate(filters, 2)]
@@ -129,7 +127,7 @@ def test_filters_that_make_too_many_kinds_of_events_are_refused() -> None:
     assert_refused(parse, having, "kinds of events", "simpler filters", before=len(BEFORE))
 
 
-def test_a_linear_statistic_is_shared_with_its_equal() -> None:
+def test_a_linear_statistic_is_shared_with_its_equal():
     """Another writing, or a negation, is the same test; another unit is another one."""
     made = counted(
         f"({STAFF} > 0.2 * COUNT(*) AND COUNT(age) > 3) OR NOT 0.2 * COUNT(*) >= {STAFF}"
@@ -140,7 +138,7 @@ def test_a_linear_statistic_is_shared_with_its_equal() -> None:
     assert made.condition.atoms["a1"].thresholds.tolist() == [1] * 6
 
 
-def test_thresholds_may_lie_between_steps_and_in_tables() -> None:
+def test_thresholds_may_lie_between_steps_and_in_tables():
     """The least whole step that will do is found exactly, either side of zero."""
     made = counted(f"2 * {STAFF} - 4 * COUNT(age) > seats[room] OR 2 * COUNT(*) >= 7")
     assert made.condition.atoms["a1"].thresholds.tolist() == [26] * 3 + [5] * 3
@@ -153,7 +151,7 @@ AMOUNTS = (
     *(None, nan, inf, -inf, -1e300, -2.0, -0.75, -0.25, 0.0, 0.2, 0.24, 0.25, 0.26, 0.5, 0.75),
     *(1.0, 1.25, nextafter(1.5, 0), 1.5, 2.0, 2.25, 3.0, 4.5, 6.0, 1e300),
 )
-LEAVES: tuple[Where, ...] = (
+LEAVES = (
     *(Compare("size", FieldType.INTEGER, comparison, 3) for comparison in Comparison),
     Compare("amount", FieldType.FLOAT, Comparison.GE, 0.25),
     Compare("amount", FieldType.FLOAT, Comparison.LT, 1.5),
@@ -167,7 +165,7 @@ LEAVES: tuple[Where, ...] = (
 )
 
 
-def random_where(source: random.Random, depth: int) -> Where:
+def random_where(source, depth):
     """Return a random filter."""
     if not depth or source.random() < 0.4:
         return source.choice(LEAVES)
@@ -177,7 +175,7 @@ def random_where(source: random.Random, depth: int) -> Where:
     return kind(tuple(random_where(source, depth - 1) for _ in range(2)))
 
 
-def every_event() -> list[Event]:
+def every_event():
     """Return an event of every kind that the filters below can tell apart, and of more."""
     rooms = [room.encode() for room in reference.ROOMS]
     choices = product(rooms, AMOUNTS, (True, False), SIZES)
@@ -187,9 +185,7 @@ def every_event() -> list[Event]:
     ]
 
 
-def enumerated(
-    log: list[Event], spec: AggregateSpec, where: Where | None
-) -> tuple[int, int] | None:
+def enumerated(log, spec, where):
     """Return the least and the most that the real counting lets any of the events add."""
     scene = reference.scenes()[0]
     query = reference.replace(reference.make_query(scene, spec), where=where)
@@ -198,24 +194,24 @@ def enumerated(
     return (int(weights.min()), int(weights.max())) if len(weights) else None
 
 
-def honest(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+def honest(terms, where):
     """Return what an event adds, as the configuration has it."""
     return span_of_terms(terms, where, FEED, ("room",))
 
 
-def terms_apart(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+def terms_apart(terms, where):
     """Not exact: filters are taken to be free of each other."""
     ends = [honest([term], where) or (0, 0) for term in terms]
     return sum(min(end[0], 0) for end in ends), sum(max(end[1], 0) for end in ends)
 
 
-def open_ended(terms: Sequence[Term], where: Where | None) -> tuple[int, int] | None:
+def open_ended(terms, where):
     """Broken: a field is never taken to be missing."""
     present = And((Not(IsNull("size")), Not(IsNull("amount"))))
     return honest(terms, present if where is None else And((where, present)))
 
 
-def disagreement(span: Span, tries: int) -> str:
+def disagreement(span, tries):
     """Return how a rule differs from enumeration first: "above" or "below" it; "" where nowhere."""
     source, log = random.Random(5), every_event()
     for _ in range(tries):
@@ -234,18 +230,18 @@ def disagreement(span: Span, tries: int) -> str:
     return ""
 
 
-def test_what_an_event_can_add_is_exact() -> None:
+def test_what_an_event_can_add_is_exact():
     """Over random filters and terms, no event passes the ends, and some event reaches each."""
     assert disagreement(honest, 150) == ""
 
 
 @pytest.mark.parametrize(("twin", "how"), [(open_ended, "below"), (terms_apart, "above")])
-def test_other_rules_are_caught(twin: Span, how: str) -> None:
+def test_other_rules_are_caught(twin, how):
     """Too small a sensitivity breaks the promise; too large a one is paid for in vain."""
     assert disagreement(twin, 150) == how
 
 
-def test_floats_are_rounded_as_the_counting_does() -> None:
+def test_floats_are_rounded_as_the_counting_does():
     """Just beside a filter's literal, the last resolution is that of the division of floats."""
     orders = [Comparison.LT, Comparison.LE, Comparison.GT, Comparison.GE]
     for literal, parts, order in product((0.15, 1.05, 2.675, 7.035), (3, 10, 100), orders):

@@ -12,14 +12,12 @@ from tests.unit.stream.config.sql.test_select import BADGES, HOUR, parse, query
 INNER = query(select="room, floor", group=f"room, floor, {HOUR}")
 
 
-def around(
-    having: str = "COUNT(*) >= 3", *, select: str = "1", inner: str = INNER, rest: str = ""
-) -> str:
+def around(having="COUNT(*) >= 3", *, select="1", inner=INNER, rest=""):
     """Return a query that counts the groups of another one; of rooms and floors, there are 6."""
     return "\n".join(("SELECT " + select, f"FROM ({inner})", rest, "HAVING " + having))
 
 
-def per_floor(having: str, group: str = "floor", select: str = "floor") -> str:
+def per_floor(having, group="floor", select="floor"):
     """Return one that counts the two rooms of every floor."""
     return around(having, select=select, rest=f"GROUP BY {group}")
 
@@ -38,7 +36,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), GOOD)
-def test_what_counts_groups_is_read(sql: str, expected: tuple[tuple[str, ...], int]) -> None:
+def test_what_counts_groups_is_read(sql, expected):
     """The outer fields are decided, the others counted; the rest is that of the inner query."""
     parsed = parse(sql)
     assert (parsed.group, parsed.least) == expected

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.conditions.comparison import Comparison
 from stream.config.scalars import Duration
-from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
+from stream.config.sql.select import SqlProblem, parse_sql
 from stream.model.feeds import Codec, Feed, Field, FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from stream.windows.localtime import DAY_MS
@@ -42,7 +42,7 @@ FEEDS = {"badges": BADGES, "shop.sales": BADGES}
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 
 
-def parse(sql: str) -> ParsedQuery:
+def parse(sql):
     """Parse against the feeds above, in Berlin."""
     zone = ZoneInfo("Europe/Berlin")
     return parse_sql(sql, feeds=FEEDS, tables=["seats"], timezone=zone)
@@ -50,19 +50,19 @@ def parse(sql: str) -> ParsedQuery:
 
 def query(
     *,
-    select: str = "room",
-    source: str = "badges",
-    where: str = "",
-    group: str = f"room, {HOUR}",
-    having: str = "COUNT(*) > 10",
-    rest: str = "",
-) -> str:
+    select="room",
+    source="badges",
+    where="",
+    group=f"room, {HOUR}",
+    having="COUNT(*) > 10",
+    rest="",
+):
     """Return a query made of its clauses."""
     condition = f"\nWHERE {where}" if where else ""
     return f"SELECT {select}\nFROM {source}{condition}\nGROUP BY {group}\nHAVING {having}{rest}"
 
 
-def test_a_query_is_read_into_its_parts() -> None:
+def test_a_query_is_read_into_its_parts():
     """All parts of a full query arrive."""
     parsed = parse(query(where="size > 3", having="SUM(paid) >= seats[room]"))
     assert (parsed.feed, parsed.group, parsed.notes) == (BADGES, ("room",), ())
@@ -85,9 +85,7 @@ def test_a_query_is_read_into_its_parts() -> None:
         ("HOP(ts, INTERVAL '1' DAY, INTERVAL '1' WEEK)", (DAY_MS, 1), (7 * DAY_MS, 7)),
     ],
 )
-def test_windows_are_fixed_lengths_or_local_days(
-    window: str, step: tuple[int, int], size: tuple[int, int]
-) -> None:
+def test_windows_are_fixed_lengths_or_local_days(window, step, size):
     """Seconds to hours are milliseconds, days and weeks are days."""
     parsed = parse(query(group=f"{window}, room"))
     assert (parsed.step, parsed.size) == (Duration(*step), Duration(*size))
@@ -130,19 +128,19 @@ OPEN = Compare("open", FieldType.BOOLEAN, EQ, value=True)
         ("\"a.b\" = 'x'", Compare("a.b", STRING, EQ, "x")),
     ],
 )
-def test_conditions_become_typed_trees(where: str, tree: object) -> None:
+def test_conditions_become_typed_trees(where, tree):
     """Every form of WHERE has its tree; precedence is SQL's."""
     assert parse(query(where=where)).where == tree
 
 
-def test_quoted_names_and_comments_are_taken() -> None:
+def test_quoted_names_and_comments_are_taken():
     """Feeds with dots are quoted, comments and a final semicolon do not matter."""
     parsed = parse(query(source='"shop.sales"', select='"room"', rest="; -- that's all"))
     assert parsed.feed is BADGES
 
 
 @pytest.mark.parametrize("select", ["1", ""])
-def test_without_group_fields_select_is_one_or_nothing(select: str) -> None:
+def test_without_group_fields_select_is_one_or_nothing(select):
     """A query of the window alone selects 1."""
     assert parse(query(select=select, group=HOUR)).group == ()
 
@@ -156,7 +154,7 @@ def test_without_group_fields_select_is_one_or_nothing(select: str) -> None:
         query(source=f"({query()}) PIVOT (SUM(size) FOR room IN ('lab'))", having="COUNT(*) > 1"),
     ],
 )
-def test_no_part_of_a_query_is_ignored(sql: str) -> None:
+def test_no_part_of_a_query_is_ignored(sql):
     """What the grammar has no place for is refused, wherever it stands."""
     problem = problem_of(sql)
     assert problem is not None
@@ -172,7 +170,7 @@ WORDS = [
 ]
 
 
-def problem_of(sql: str) -> SqlProblem | None:
+def problem_of(sql):
     """Return what is wrong with a text, if anything is."""
     try:
         parse(sql)
@@ -184,7 +182,7 @@ def problem_of(sql: str) -> SqlProblem | None:
 @pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join) | st.text(max_size=60))
-def test_no_text_fails_otherwise(sql: str) -> None:
+def test_no_text_fails_otherwise(sql):
     """Any text is a query or a SqlProblem inside it; nothing else is raised."""
     problem = problem_of(sql)
     assert problem is None or 0 <= problem.offset <= len(sql)

@@ -37,7 +37,7 @@ class Scene:
 
     client, made, full = "c", False, False  # as a buffer has them
 
-    def __init__(self, folder, topics=()) -> None:
+    def __init__(self, folder, topics=()):
         self.happened = []
         self.broken = False
         levels, names = levels_of("s/+who")

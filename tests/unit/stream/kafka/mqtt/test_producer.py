@@ -20,12 +20,12 @@ VALUES = [b"0", b"1", b"2"]
 class Producers:
     """Makes producers: the first finds no broker, the second loses the middle of three records."""
 
-    def __init__(self, buffer) -> None:
+    def __init__(self, buffer):
         self.stopped = 0
         self.sent = []
         self._buffer = buffer
 
-    def __call__(self, **settings) -> Producers:
+    def __call__(self, **settings):
         """Return the next one."""
         assert settings["acks"] == "all"
         assert settings["enable_idempotence"]

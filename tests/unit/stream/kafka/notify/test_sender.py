@@ -36,7 +36,7 @@ class Scene:
 
     name, resend_s, together = "door", 0.01, False
 
-    def __init__(self, folder, answers, give_up_s=60) -> None:
+    def __init__(self, folder, answers, give_up_s=60):
         self.answers, self.taken = list(answers), list[int]()
         self.said, self.file = Said(), folder / "letters"
         self.refresh, self.close = AsyncMock(), AsyncMock()

@@ -20,7 +20,7 @@ class Logs:
         seed: of what is drawn.
     """
 
-    def __init__(self, seed) -> None:
+    def __init__(self, seed):
         draw = random.Random(seed)
         self.topics = {DECISIONS: [], ALARMS: []}
         self.windows = []
