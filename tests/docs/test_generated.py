@@ -10,7 +10,7 @@ from tests.docs.reference import FOLDER, PAGES, UndescribedError, keys, written
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_current(name):
+def test_a_page_is_current(name: str) -> None:
     """``python -m tests.docs.reference --write`` would change nothing."""
     assert (FOLDER / name).read_text() == written(name)
 
@@ -18,17 +18,17 @@ def test_a_page_is_current(name):
 class Inner(Closed):
     """A mapping below another, with a key that nobody described."""
 
-    forgotten = 1
+    forgotten: int = 1
 
 
 class Outer(Closed):
     """A mapping whose own key is described."""
 
-    inner = Field(default_factory=Inner)
+    inner: Inner = Field(default_factory=Inner)
     """said"""
 
 
-def test_a_key_without_a_description_fails():
+def test_a_key_without_a_description_fails() -> None:
     """Also in a mapping below another; the error names its place."""
     with pytest.raises(UndescribedError, match=r"^inner\.forgotten$"):
         list(keys(Outer))
