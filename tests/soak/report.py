@@ -161,7 +161,7 @@ def _growth(soaked: Soaked) -> Iterator[str]:
         yield "No process lived long enough to be judged."
         return
     yield "After a warm-up, in the calm stretches between faults: median of the first and the last"
-    yield "of them, the slope within them, and by how much they differ from one to the next."
+    yield "of them, what was gained in them, and by how much they differ from one to the next."
     yield ""
     columns = ["worker", "what", "calm s", "faults survived", "first", "last", "most"]
     columns += ["gained in ten minutes", "added by a fault"]

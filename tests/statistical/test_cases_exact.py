@@ -1,7 +1,7 @@
 """`tocsin test` compares with the law of the alarm's mechanism, enumerated here in another way.
 
-From the file of tests to the verdict: what it says of svt are bounds over every order of questions;
-and an expectation that is wrong by a millionth fails.
+From the file of tests to the verdict: what it computes is the table of tslm, the lattice of ppwlm's
+levels and every order of svt's questions; and an expectation that is wrong by a millionth fails.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from operators.base import Promise
+from operators.registry import create
+from operators.single.tslm import Tslm
 from operators.svt import endurance
 from operators.svt.mechanism import Svt
 from stream.config.loading import examine
+from tests.statistical.chain_law import ladder_law
+from tests.statistical.enumeration import ONE
 from tests.statistical.svt_law import at_once, law, terms
 from tests.support.commands import configuration, json_lines, tocsin
 
@@ -54,6 +59,28 @@ def holds_to_a_millionth(folder, exact, close=CLOSE):
         tried(folder, {name: f"{sign} {chance + by:.12f}" for name, chance in wanted.items()})
         for name, chance in wanted.items():
             tried(folder, {name: f"{sign} {chance - by:.12f}"}, code=1)
+
+
+def test_tslm_is_its_table(tmp_path):
+    """The table of 64-bit numbers that a decision draws against."""
+    query = alarm(tmp_path)
+    test = query.condition.test(query.condition.formula.literals[0])
+    operator = Tslm.planned(test, Promise(query.aim.max_fnr, query.aim.tolerances[0]))
+    law = operator.law(np.array(list(COUNTS.values()))) / ONE
+    assert 0.01 < law.min() < law.max() < 1
+    holds_to_a_millionth(tmp_path, {name: (p, p) for name, p in zip(COUNTS, law, strict=True)})
+
+
+def test_ppwlm_is_the_sum_over_its_noise(tmp_path):
+    """Level by level on a lattice, by the noise of every level; one level less is told apart."""
+    levels = '{first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}'
+    query = alarm(tmp_path, f"mechanism: {{ppwlm: {{levels: {levels}}}}}")
+    ladder = create(query.mechanism, query.condition, query.aim).operator.ladder
+    law = {name: ladder_law(ladder, count - 31) for name, count in COUNTS.items()}
+    fires = {name: sum(fire for fire, _ in one) for name, one in law.items()}
+    holds_to_a_millionth(tmp_path, {name: (p, p) for name, p in fires.items()})
+    assert len(law["lab"]) == 3
+    assert min(fire for fire, _ in law["lab"]) > 100 * CLOSE
 
 
 def in_order(plan, steps, cell, order):
