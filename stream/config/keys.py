@@ -8,13 +8,13 @@ means with its neighbours (fields that exist, thresholds that fit) is checked by
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     WithJsonSchema,
+    WrapValidator,
 )
 
 from accountant.units import PrivacyUnit  # noqa: TC001  # pydantic reads it
@@ -54,7 +54,11 @@ from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
 __all__ = [
+    "AUTO_TOLERANCE",
     "EXAMPLES",
     "AlarmModel",
     "BudgetModel",
@@ -70,9 +74,14 @@ __all__ = [
 _DAY_MS = 86_400_000
 
 
-def _tolerances(value: Any) -> Any:
-    """Return tolerances by comparison; of the word auto, 0 under that word."""
-    return {AUTO: "0"} if isinstance(value, str) and value.strip() == AUTO else by_name(value)
+AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
+"""What stands for ``tolerance: auto``: this very mapping, which nobody can write."""
+
+
+def _tolerances(value: Any, read: Callable[[Any], Any]) -> Any:
+    """Return tolerances by comparison; ``AUTO_TOLERANCE`` for the word auto."""
+    auto = isinstance(value, str) and value.strip() == AUTO
+    return AUTO_TOLERANCE if auto else read(by_name(value))
 
 
 _Cap = Annotated[Whole, within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)]
@@ -83,7 +92,7 @@ PublicValues = Annotated[tuple[str, ...] | str, Reads(domain_of, shapes.LIST_OR_
 _Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
 _Tolerances = Annotated[
     dict[str, Exact],
-    BeforeValidator(_tolerances),
+    WrapValidator(_tolerances),
     WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
 ]
 """One number, under "", or one per comparison by its SQL."""

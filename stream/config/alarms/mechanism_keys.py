@@ -218,7 +218,7 @@ def _read(value: Any, info: ValidationInfo) -> MechanismModel:
     return MechanismModel.model_construct(name=name, **keys)
 
 
-class _Reads:
+class _ByName:
     """How pydantic reads a mechanism; editors are told of all of them."""
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
@@ -228,4 +228,4 @@ class _Reads:
         return core_schema.with_info_plain_validator_function(_read, metadata=metadata)
 
 
-WrittenMechanism = Annotated[MechanismModel, _Reads()]
+WrittenMechanism = Annotated[MechanismModel, _ByName()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from operators.registry import DEFAULT
 from stream.config.alarms.mechanism_keys import AUTO
+from stream.config.keys import AUTO_TOLERANCE
 
 if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
@@ -26,7 +27,7 @@ def open_keys(model: AlarmModel) -> tuple[str, ...]:
     where the tolerance is open too: each alone has a default.
     """
     written = model.model_fields_set
-    tolerance = model.tolerance == {AUTO: 0} or (
+    tolerance = model.tolerance is AUTO_TOLERANCE or (
         model.false_alarms is not None and "tolerance" not in written
     )
     mechanism = model.mechanism.name == AUTO or (tolerance and "mechanism" not in written)
