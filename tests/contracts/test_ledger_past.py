@@ -29,10 +29,12 @@ def test_a_copy_put_back_under_a_process_is_refused(tmp_path, monkeypatch, goes_
         assert ledger.answer(a.key(1)) is Answer.REFUSED
         ledger._store.close()
         shutil.copy(backup, path)
-        if goes_on:  # the copy has other entries under the same numbers
+        if goes_on:  # another entry stands under the number that was read last
             with open_ledger(f"sqlite:///{path}") as copy:
                 settle(copy, a, 0, units=0)
                 admit(copy, 30, a)
+                admit(copy, 40, a)
+                assert copy._door._state.head.number == ledger._door._state.head.number
         for _ in range(2):
             with pytest.raises(LedgerRolledBackError, match="another copy was put in its place"):
                 ledger.answer(a.key(1))
