@@ -238,7 +238,10 @@ class Store:
         return self._engine.dialect.name == "sqlite"
 
     def _connect(self, **options: Any) -> sa.Connection:
-        connection = self._engine.connect()
+        try:
+            connection = self._engine.connect()
+        except exc.InvalidRequestError as error:  # the server hung up on each that was tried
+            raise self._unreachable(error) from None
         return connection.execution_options(**options) if options else connection
 
     def _writing(self) -> AbstractContextManager[sa.Connection]:

@@ -114,6 +114,24 @@ def test_a_dropped_connection_loses_nothing(postgres):
         assert ledger.counts.put_partial(partial(A, 1)) is PartialStatus.STORED
 
 
+def test_a_server_that_hangs_up_on_every_connection_cannot_be_reached(postgres):
+    """While it goes down, what the pool connects anew may be gone before it is used."""
+    url = postgres.new_database()
+    with open_ledger(url) as ledger:
+        set_up(ledger, EVENT, 5, [A])
+
+        def hang_up(*_):
+            postgres.drop_connections(url)
+
+        event.listen(ledger._store._engine, "checkout", hang_up, insert=True)
+        with pytest.raises(DependencyError), ledger.exclusive("publish:a"):
+            pass
+        with pytest.raises(DependencyError):
+            ledger.counts.put_partial(partial(A, 1))
+        event.remove(ledger._store._engine, "checkout", hang_up)
+        assert ledger.counts.put_partial(partial(A, 1)) is PartialStatus.STORED
+
+
 def test_who_waited_for_the_mark_of_time_looks_at_the_clock_then(opened, clock):
     """While another worker held it time went by: no clock went back. One that did is found."""
     first, second = opened(), opened()

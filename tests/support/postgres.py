@@ -97,11 +97,11 @@ class Postgres:
         return str(self._server.get_uri(database=name))
 
     def drop_connections(self, url: str) -> None:
-        """End every session on a database, as a failover would."""
+        """End every session on a database, as a failover would, and wait until they have ended."""
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                (_name(url),),
+                "SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity WHERE datname = %s",
+                (_STOP_S * 1000, _name(url)),
             )
 
 
