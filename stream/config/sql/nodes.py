@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from accountant.errors import ConfigError
 from operators.conditions.comparison import Comparison
-from stream.config.scalars import closest
+from stream.config.scalars import closest, shown
 from stream.model.numbers import LONGEST_NUMBER, number
 
 if TYPE_CHECKING:
@@ -46,27 +46,6 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
 }
-_PLAIN: Final[Mapping[type[exp.Expr], str]] = {
-    exp.Alias: "an alias",
-    exp.Boolean: "TRUE or FALSE",
-    exp.Bracket: "a table's value",
-    exp.Column: "a field",
-    exp.GroupingSets: "GROUPING SETS",
-    exp.ILike: "ILIKE",
-    exp.In: "IN without values, or with a subquery",
-    exp.Like: "LIKE",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
-    exp.Parameter: "a parameter",
-    exp.Placeholder: "a parameter",
-    exp.Select: "a subquery",
-    exp.SimilarTo: "SIMILAR TO",
-    exp.Star: "*",
-    exp.Subquery: "a subquery",
-    exp.Tuple: "a list",
-    exp.Window: "a window function",
-}
-"""What a construct is called in an error, where sqlglot's name is not SQL's."""
 
 
 class SqlProblem(ConfigError):  # noqa: N818 -- its place in the file is not known yet
@@ -188,14 +167,5 @@ def numeric(node: exp.Expr) -> Fraction | None:
 
 
 def named(node: exp.Expr) -> str:
-    """Return a short name of a construct for an error text."""
-    if isinstance(node, exp.Literal):
-        return "a string" if node.is_string else "a number"
-    if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
-        name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"{name}()"
-    if isinstance(node, exp.Predicate):
-        return _PLAIN.get(type(node), "a comparison")
-    if isinstance(node, exp.Binary | exp.Neg):
-        return "an expression"
-    return _PLAIN.get(type(node), node.key.upper())
+    """Return a construct for an error text: as SQL, shortened."""
+    return shown(node.sql(comments=False))

@@ -16,7 +16,7 @@ from accountant.regions.regions import Region, ValueSet
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.config.sql.select import parse_sql
-from stream.counting.projection import Columns, project
+from stream.counting.projection import project
 from stream.decisions.registration import shape_of
 from stream.events.columns import declared_schema
 from stream.events.decoder import Batch
@@ -129,7 +129,7 @@ def counted(asked, events):
     batch = Batch(
         rows, times, times, ids, Units(ids, Roster(np.zeros((len(events), 2), np.uint64))), None
     )
-    kept, _ = project(asked, Columns(batch))
+    kept, _ = project(asked, batch)
     cells = [None] * len(events)
     for offset, cell in zip(kept.offset.tolist(), kept.cell.tolist(), strict=True):
         cells[offset] = cell
