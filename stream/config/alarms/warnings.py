@@ -47,7 +47,6 @@ def tell(alarm: Alarm, measures: Iterable[Measure], budget: Budget, findings: Fi
         ConfigError: its aim cannot be kept.
     """
     findings.note("sql", f"{alarm.id}: {contribution_rule(alarm, budget)}")
-    _tell_cheaper(alarm, budget, findings)
     for odd in (*_odd(alarm), *_of_units(alarm, measures, budget), *_of_caps(alarm, budget)):
         findings.warn(*odd)
 
@@ -77,33 +76,6 @@ def _odd(alarm: Alarm) -> Iterator[Problem]:
             message = "an empty group is within the tolerance, so the alarm may fire for it"
             hint = "write AND COUNT(*) >= 20 with its own tolerance: "
             yield "tolerance", message, hint + '{"COUNT(*) >= 20": 9}'
-
-
-def _tell_cheaper(alarm: Alarm, budget: Budget, findings: Findings) -> None:
-    """Say what another mechanism takes less for.
-
-    Of runs that are charged in every window, of losses that add up over comparisons, and of worst
-    cases under a Gaussian promise.
-    """
-    name, default = alarm.mechanism, DEFAULT.name
-    mechanism = OFFERED[name]
-    per_event = mechanism.run is not None and budget.unit is PrivacyUnit.EVENT
-    at_worst = alarm.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
-    summed = mechanism.first_phase and len(alarm.condition.formula.literals) > 1
-    if alarm.aim.looks > 1 or not (per_event or at_worst or summed):
-        return
-    own, once = (price(one, alarm.condition, alarm.aim) for one in (name, default))
-    if once.epsilon >= own.epsilon:
-        return
-    often = alarm.calendar.charged if per_event else 1
-    here, there = (
-        rounded_loss(budget.gaussian, to_loss_units(often * one.epsilon)) for one in (own, once)
-    )
-    message = f"mechanism {name} costs {loss_name(budget.gaussian)} {here}; {default} costs {there}"
-    if per_event or at_worst:
-        findings.warn("mechanism", message, f"write mechanism: {default}")
-    else:
-        findings.note("mechanism", message)
 
 
 def _of_units(alarm: Alarm, measures: Iterable[Measure], budget: Budget) -> Iterator[Problem]:
