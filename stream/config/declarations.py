@@ -127,7 +127,7 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
     if lo is not None and hi is not None:
         _check_clip(lo, hi, step, findings)
     domain_file = model.domain if isinstance(model.domain, str) else None
-    return Field(name, kind, domain, lo, hi, step, domain_file, fixed=model.fixed == "true")
+    return Field(name, kind, domain, lo, hi, step, domain_file)
 
 
 def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:

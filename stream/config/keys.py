@@ -89,7 +89,6 @@ _LengthMs = Annotated[DurationMs, within(1, "{key} is 0", "write {key}: 1m")]
 
 
 PublicValues = Annotated[tuple[str, ...] | str, Reads(domain_of, shapes.LIST_OR_FILE)]
-_Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
 _Tolerances = Annotated[
     dict[str, Exact],
     WrapValidator(_tolerances),
@@ -209,8 +208,6 @@ class FieldModel(_Model):
         | None
     ) = None
     """smallest step of a value: values are rounded to multiples of it; default for integers: 1"""
-    fixed: _Truth = "false"
-    """true: the value never changes for a privacy unit, so each unit has one value"""
 
 
 class HistoryModel(_Model):

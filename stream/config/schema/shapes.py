@@ -18,7 +18,6 @@ __all__ = [
     "LIST_OR_FILE",
     "QUOTED",
     "TEXT",
-    "TRUTH",
     "WHOLE",
     "Shape",
     "one_or_by_name",
@@ -68,5 +67,4 @@ TEXT: Final[Shape] = {"type": ["string", "number", "boolean"], "minLength": 1}
 EXACT: Final = written(_NUMBER)
 WHOLE: Final = _or_variable({"type": "integer"}, _text(_NUMBER))
 QUOTED: Final = _or_variable({"type": "integer", "minimum": 1}, _text(_NUMBER))
-TRUTH: Final = words((True, False, "true", "false"))
 LIST_OR_FILE: Final[Shape] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}

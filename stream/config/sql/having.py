@@ -178,7 +178,6 @@ class HavingReader:
             text=node.sql(comments=False),
             counted_text=f"COUNT({counted}){suffix}",
             offset=start(node),
-            of_units=measure.field == self.feed.unit,
         )
 
     def _call(self, node: exp.Expr) -> Measure:
