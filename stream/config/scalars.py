@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, ValidationInfo, WrapValidator
 from pydantic_core import PydanticCustomError, core_schema
 
-from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
 from stream.model.numbers import decimal, number
 from stream.model.requirements import SPANS, FalseAlarmRate
@@ -134,8 +133,6 @@ def shown(value: str) -> str:
 def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return ``did you mean ...?`` for a misspelt word, or what else to say, or the known ones."""
     known = sorted(known)
-    if (now := RENAMED.get(word)) in known:
-        return f"did you mean `{now}`? It replaces `{word}`"
     if len(known) > _MANY:  # a comparison with each would take seconds
         known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
     by_lower = {name.lower(): name for name in known}

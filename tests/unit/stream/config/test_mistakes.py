@@ -7,8 +7,6 @@ import re
 import pytest
 
 from stream.config.loading import examine
-from stream.config.renamed import RENAMED
-from stream.config.scalars import closest
 from tests.support.checking import check
 from tests.support.configurations import (
     GOOD,
@@ -55,24 +53,6 @@ def test_shares_are_one_budget_at_most(tmp_path, shares, wrong):
         Config({"a": Alarm(extra={"share": "0.3"})}, unit="event").write(tmp_path), environ={}
     ).errors
     assert "remove share" in event.hint
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_an_old_name_is_refused_with_the_new_one(old, new):
-    """Wherever the new one may stand, and nowhere else."""
-    said = f"did you mean `{new}`? It replaces `{old}`"
-    assert closest(old, ["sql", new]) == said
-    assert closest(old, ["sql", "labels"]) != said
-
-
-def test_old_keys_of_a_file_are_named(tmp_path):
-    """Each with its place."""
-    alarms = {"a": Alarm(extra={"usual": 8}), "b": Alarm(extra={"false_rings": "1 per week"})}
-    errors = examine(Config(alarms).write(tmp_path), environ={}).errors
-    assert [error.hint for error in errors] == [
-        "did you mean `baseline`? It replaces `usual`",
-        "did you mean `false_alarms`? It replaces `false_rings`",
-    ]
 
 
 SLOW = """\
