@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from stream.config.loading import examine
 from tests.support.checking import check
 from tests.support.configurations import (
     GOOD,
-    edited,
     place,
     write,
 )
@@ -53,36 +50,6 @@ def test_shares_are_one_budget_at_most(tmp_path, shares, wrong):
         Config({"a": Alarm(extra={"share": "0.3"})}, unit="event").write(tmp_path), environ={}
     ).errors
     assert "remove share" in event.hint
-
-
-SLOW = """\
-  slow:
-    sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5
-    max_fnr: 0.05
-    tolerance: 2
-    timing: {decide_timeout: 2h, grace: 1m}
-"""
-
-
-@pytest.mark.parametrize(("age_s", "warned"), [(601, True), (7230, True), (7231, False)])
-def test_max_age_outlasts_what_a_window_may_wait_for(tmp_path, age_s, *, warned):
-    """One alarm's windows wait for a slower one's on the same budget; too old they are denied."""
-    text = edited("timing: {grace: 30s}", f"timing: {{grace: 30s, max_age: ⟦{age_s}s}}") + SLOW
-    report = examine(write(tmp_path, text), environ={})
-    assert report.alarms is not None
-    assert len(report.warnings) == warned
-    for warning in report.warnings:
-        assert (warning.line, warning.column) == place(text)
-        assert "`slow`" in warning.message
-        assert "write max_age: 7231s" in warning.hint
-    doors = GOOD[GOOD.index("  badges:") : GOOD.index("budget:")].replace("badges", "doors")
-    apart = text.replace("FROM badges GROUP", "FROM doors GROUP").replace(
-        "budget:", f"{doors}budget:"
-    )
-    apart = re.sub(r"  (period|contribution): .*\n", "", apart).replace("unit: user", "unit: event")
-    report = examine(write(tmp_path, apart), environ={})
-    assert report.alarms is not None
-    assert not report.warnings
 
 
 def test_a_long_domain_has_a_file_of_its_own(tmp_path):
