@@ -12,7 +12,6 @@ import numpy as np
 
 from accountant.units import PrivacyUnit
 from operators.conditions.score import score_of
-from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.config.schema.document import duration
 from stream.model.contributions import contribution_rule
