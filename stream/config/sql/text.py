@@ -92,7 +92,7 @@ def _check_parts(node: exp.Expr) -> None:
         if value and name not in _READ:
             part = value[0] if isinstance(value, list) else value
             at = part if isinstance(part, exp.Expr) else node
-            word = name.upper().rstrip("S_").replace("_", " ")
+            word = name.upper().rstrip("_").replace("_", " ")
             raise SqlProblem(f"{word} is not supported here", SHAPE, at)
 
 
