@@ -92,7 +92,7 @@ PublicValues = Annotated[tuple[str, ...] | str, Reads(domain_of, shapes.LIST_OR_
 _Tolerances = Annotated[
     dict[str, Exact],
     WrapValidator(_tolerances),
-    WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
+    WithJsonSchema(shapes.one_or_by_name(shapes.TEXT)),
 ]
 """One number, under "", or one per comparison by its SQL."""
 
@@ -307,7 +307,7 @@ class TimingModel(_Model):
 class AlarmModel(_Model):
     """One alarm: its condition, its requirements, and how it is decided."""
 
-    sql: Annotated[str, Reads(verbatim, shapes.TEXT)]
+    sql: Annotated[str, Reads(verbatim)]
     """SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ..."""
     active: Text | None = None
     """public schedule in timezone: "Mon-Fri 07:00-22:00"; default: always"""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -182,7 +182,7 @@ class Reads:
     """
 
     read: Callable[[Any], Any]
-    shape: shapes.Shape
+    shape: shapes.Shape = field(default_factory=lambda: shapes.TEXT)
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
         """Return how pydantic reads it."""
@@ -286,7 +286,7 @@ def address_of(text: str) -> tuple[str, int] | None:
     return found[1].strip("[]"), int(found[2])
 
 
-Text = Annotated[str, Reads(_text, shapes.TEXT)]
+Text = Annotated[str, Reads(_text)]
 """Any non-empty text, trimmed."""
 Secret = Annotated[
     Text, within(16, "the {key} is shorter than 16 bytes", "use 16 random characters or more")
@@ -312,18 +312,18 @@ TopicName = Annotated[
     ),
 ]
 """A Kafka topic."""
-Exact = Annotated[Fraction, Reads(_exact, shapes.EXACT)]
+Exact = Annotated[Fraction, Reads(_exact)]
 """A number, read exactly."""
 Pair = Annotated[list[T], Field(min_length=2, max_length=2)]
 """A list of two values."""
-Whole = Annotated[int, Reads(_whole, shapes.WHOLE)]
+Whole = Annotated[int, Reads(_whole)]
 """A whole number."""
 Probability = Annotated[
     Exact,
     within(_LEAST, "{value} is not a probability", "write a number between 0 and 1", 1 - _LEAST),
 ]
 """A number strictly between 0 and 1."""
-Epsilon = Annotated[Fraction, Reads(_epsilon, shapes.QUOTED)]
+Epsilon = Annotated[Fraction, Reads(_epsilon)]
 """A privacy loss: a quoted number, a fraction, or a whole number."""
 Delta = Annotated[
     Exact,

@@ -209,7 +209,9 @@ class _Reader:
         for node, by in self._fields(fields, "GROUP BY takes"):
             if by.domain is None:
                 message = f"GROUP BY {by.name} needs the public values of {by.name}"
-                hint = f"add domain: {by.name}.txt to {by.name}, a string or an integer, in the fields"
+                hint = (
+                    f"add domain: {by.name}.txt to {by.name}, a string or an integer, in the fields"
+                )
                 if by.name == self.feed.unit:
                     message = f"GROUP BY {by.name} would make a group of every person"
                     hint = "group by another field"
