@@ -101,9 +101,8 @@ class HavingReader:
             asked += [self._asked(left, end, right) for end in _ENDS.get(meant, (meant,))]
         if not asked:
             message = "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT"
-            raise SqlProblem(
-                message, f"compare {self._aggregates} with a number or table[field]", node
-            )
+            hint = f"compare {self._aggregates} with a number or table[field]"
+            raise SqlProblem(message, hint, node)
         kept = [each for each in asked if not _says_nothing(each)]
         if not kept or len({each.measure for each in asked}) > 1:
             kept = asked  # of a constant between two aggregates, each is NULL by itself
