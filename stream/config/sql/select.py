@@ -209,9 +209,7 @@ class _Reader:
         for node, by in self._fields(fields, "GROUP BY takes"):
             if by.domain is None:
                 message = f"GROUP BY {by.name} needs the public values of {by.name}"
-                hint = (
-                    f"add domain: {by.name}.txt to {by.name}, a string or an integer, in the fields"
-                )
+                hint = f"add domain: {by.name}.txt to this field, a string or an integer"
                 if by.name == self.feed.unit:
                     message = f"GROUP BY {by.name} would make a group of every person"
                     hint = "group by another field"

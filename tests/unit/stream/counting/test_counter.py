@@ -90,14 +90,14 @@ def test_every_window_equals_the_reference(seed, often):
 def test_cells_of_several_fields_number_as_the_domain_does():
     """The cell of a row is the index under which the domain names its values."""
     domain = Domain(("floor", "lit", "room"), (("1", "-2"), ("true", "false"), ("x", "y", "z")))
-    rows = rows_of(floor=[1, -2, -2, 7, None], lit=[True, False, True, True, True], room=[*"yzxxx"])
+    rows = columns_of(floor=[1, -2, -2, 7, None], lit=[True, False, True, True, True], room=[*"yzxxx"])
     cell, known = Columns(rows).cells(domain)
     assert known.tolist() == [True, True, True, False, False]
     named = [list(domain.group(at).values()) for at in cell[known].tolist()]
     assert named == [["1", "true", "y"], ["-2", "false", "z"], ["-2", "true", "x"]]
 
 
-def rows_of(**columns):
+def columns_of(**columns):
     """Return rows of these columns."""
     return pa.record_batch({name: pa.array(values) for name, values in columns.items()})
 
@@ -112,7 +112,7 @@ def rows_of(**columns):
 def test_integers_become_granules_exactly(values, resolution, lo, hi):
     """Whole numbers are divided by the resolution exactly, halves to even, and clipped."""
     spec = AggregateSpec(Weight.SUM, "size", lo, hi, resolution)
-    found = Columns(rows_of(size=[*values, None])).granules(spec)[:-1]
+    found = Columns(columns_of(size=[*values, None])).granules(spec)[:-1]
     assert found.tolist() == [min(max(round(value / resolution), lo), hi) for value in values]
 
 
