@@ -57,17 +57,15 @@ class Scalar(str):  # noqa: SLOT000  # a few of them
         text: the text.
         kind: what plain YAML takes it for: ``str``, ``int``, ``float``, ``bool``, ``null``, ...
         shown: its text as it stands in the file; the only one an error may repeat.
-        origin: per character of the text its place in ``shown``; ``None`` where they are the same.
     """
 
     kind: str
     shown: str
-    origin: list[int] | None
 
-    def __new__(cls, text: str, kind: str, shown: str, origin: list[int] | None = None) -> Self:
+    def __new__(cls, text: str, kind: str, shown: str) -> Self:
         """Return a text that knows where it comes from."""
         made = super().__new__(cls, "" if kind == "null" else text)
-        made.kind, made.shown, made.origin = kind, shown, origin
+        made.kind, made.shown = kind, shown
         return made
 
 
@@ -107,7 +105,7 @@ class Document:
             loc: the value's path; the deepest part that exists is pointed at. The entry "" of what
                 is no mapping is the value itself.
             key: point at the key instead of the value.
-            offset: point at this character inside a scalar.
+            offset: point at this character inside a scalar, where nothing was put in.
         """
         if not self.places:
             return Place(self.file)
@@ -119,7 +117,7 @@ class Document:
         tree, node, mark = self.places[there]
         if there != loc:  # a missing part is reported at the key of the mapping that lacks it
             key = not isinstance(tree, Scalar)
-        elif offset is not None and isinstance(tree, Scalar):
+        elif offset is not None and isinstance(tree, Scalar) and tree.shown == tree:
             return Place.within(self.file, self.text, _inside(node, self.text, tree, offset))
         return _marked(self.file, mark if key else node.start_mark)
 
@@ -236,15 +234,8 @@ class _Reader:
                 "the value has half a character (a lone surrogate)",
                 "write the whole character",
             )
-        if "${" not in value:
-            return Scalar(value, kind, value)
-        text, origin, at = "", [], 0
-        for match in REFERENCE.finditer(value):
-            put = self._substitute(node, match)
-            text += value[at : match.start()] + put
-            origin += [*range(at, match.start()), *[match.start()] * len(put)]
-            at = match.end()
-        return Scalar(text + value[at:], kind, value, [*origin, *range(at, len(value))])
+        text = REFERENCE.sub(lambda match: self._substitute(node, match), value)
+        return Scalar(text, kind, value)
 
     def _substitute(self, node: yaml.Node, match: re.Match[str]) -> str:
         if match[0] == "$${":
@@ -270,8 +261,6 @@ def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> int:
     visible characters of the value appear in the file in order.
     """
     offset = max(0, min(offset, len(scalar) - 1))
-    if scalar.origin:
-        offset = scalar.origin[offset]
     start, style = node.start_mark.index, getattr(node, "style", None)
     raw = text[start : node.end_mark.index]
     at = 0
@@ -279,7 +268,7 @@ def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> int:
         at = raw.find("\n") + 1  # the header's indicators and comment are not part of the value
     elif style:
         at, raw = 1, _ESCAPED[style].sub(lambda found: (found[1] or "").rjust(2), raw)
-    for character in scalar.shown[: offset + 1]:
+    for character in scalar[: offset + 1]:
         if not character.isspace():
             at = max(at, raw.find(character, at) + 1)
     return start + at - 1
