@@ -22,7 +22,7 @@ from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
 from stream.config.sql.nodes import SqlProblem, numeric
 from stream.model.alarm import Term
-from stream.model.numbers import decimal
+from stream.model.headings import sum_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -140,7 +140,7 @@ def sum_of(
     if span is None or span == (0, 0):
         message = "no event can add to this sum"
         raise SqlProblem(message, "check its filters against WHERE", offset)
-    text = " + ".join(_written(*part) for part in parts).replace("+ -", "- ")
+    text = sum_text((factor, measure.text) for measure, factor in parts)
     return Measure(Function.LINEAR, *span, text=text, offset=offset, terms=terms, unit=unit)
 
 
@@ -156,10 +156,3 @@ def _counted(parts: Sequence[tuple[Measure, Fraction]]) -> tuple[tuple[Term, ...
         resolution = of.unit if kind is Weight.SUM else None
         terms.append(Term(int(share / step), kind, of.field, of.lo, of.hi, resolution, of.where))
     return tuple(terms), step
-
-
-def _written(measure: Measure, factor: Fraction) -> str:
-    """Return a term as SQL, its sign in front."""
-    if factor == 1:
-        return measure.text
-    return f"-{measure.text}" if factor == -1 else f"{decimal(factor)} * {measure.text}"

@@ -90,7 +90,9 @@ def test_every_window_equals_the_reference(seed, often):
 def test_cells_of_several_fields_number_as_the_domain_does():
     """The cell of a row is the index under which the domain names its values."""
     domain = Domain(("floor", "lit", "room"), (("1", "-2"), ("true", "false"), ("x", "y", "z")))
-    rows = columns_of(floor=[1, -2, -2, 7, None], lit=[True, False, True, True, True], room=[*"yzxxx"])
+    rows = columns_of(
+        floor=[1, -2, -2, 7, None], lit=[True, False, True, True, True], room=[*"yzxxx"]
+    )
     cell, known = Columns(rows).cells(domain)
     assert known.tolist() == [True, True, True, False, False]
     named = [list(domain.group(at).values()) for at in cell[known].tolist()]
