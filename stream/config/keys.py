@@ -34,6 +34,7 @@ from stream.config.scalars import (
     Epsilon,
     Exact,
     FalseRingsText,
+    FieldName,
     Name,
     Pair,
     Period,
@@ -241,7 +242,7 @@ class FeedModel(_Model):
     """field with the privacy unit's id: who is protected"""
     id: Text | None = None
     """field with an id of the event, to remove duplicates"""
-    fields: dict[str, FieldModel] = Field(min_length=1)
+    fields: dict[FieldName, FieldModel] = Field(min_length=1)
     """declared fields; an event with a value of another type is dropped"""
     partitioner: Partitioner = Partitioner.MURMUR2
     """how producers hash the privacy unit's id to a partition"""

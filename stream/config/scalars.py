@@ -19,7 +19,7 @@ from pydantic import Field, ValidationInfo, WrapValidator
 from pydantic_core import PydanticCustomError, core_schema
 
 from stream.config.schema import shapes
-from stream.model.numbers import decimal, number
+from stream.model.numbers import number
 from stream.model.requirements import SPANS, FalseAlarmRate
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ __all__ = [
     "Epsilon",
     "Exact",
     "FalseRingsText",
+    "FieldName",
     "Name",
     "Pair",
     "Period",
@@ -213,13 +214,9 @@ def _written(pattern: str, parse: Callable[[re.Match[str]], Any], what: str, hin
 
 
 def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
-    text, found = _number(value)
+    _, found = _number(value)
     if found is None:
-        hint = f"write {example}"
-        percent = number(text.removesuffix("%")) if text.endswith("%") else None
-        if percent is not None:
-            hint = f"write {decimal(percent / 100)}"
-        raise wrong(f"{shown(value)} is not a number", hint)
+        raise wrong(f"{shown(value)} is not a number", f"write {example}")
     return found
 
 
@@ -302,6 +299,16 @@ Name = Annotated[
     ),
 ]
 """A name of a feed, an alarm, a table or a group."""
+FieldName = Annotated[
+    str,
+    _written(
+        r'[^"\\\x00-\x1f]*',
+        re.Match.group,
+        "a name that readers of JSON can look for",
+        "use no quotes, backslashes or control characters, here and in the events",
+    ),
+]
+"""A name of a field of an event."""
 TopicName = Annotated[
     str,
     _written(

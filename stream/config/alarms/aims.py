@@ -183,14 +183,11 @@ class AimReader:
             if atom.name not in (asked.guards | asked.extremes) & {*condition.formula.literals}:
                 continue
             quorum = int(asked.atoms[atom.name].thresholds[0])
-            takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
-            if atom.name in asked.extremes:
-                takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
                     "sql",
-                    f"the alarm fires from {takes} only, because an empty aggregate is NULL;"
-                    f" max_fnr does not cover groups with fewer {rows}",
+                    f"the alarm fires from {quorum} rows for {atom.text} only, because an empty"
+                    " aggregate is NULL; max_fnr does not cover groups with fewer of these",
                 )
 
 

@@ -226,10 +226,9 @@ class BandReader:
             if name not in self.feeds:
                 raise ConfigError(f"`{name}` is not a feed", hint=closest(name, self.feeds))
             feed = self.feeds[name]
-            self._check_times(feed)
             read = self._read_on(feed)
             counted = self.asked.measure if read.band is None else read.band.measure
-            self._check_fields(feed, counted)
+            self._check(feed, counted)
             aggregates = self._counted(feed, counted)
         if feed.clock is Clock.APPEND_TIME:
             self.findings.note(
@@ -240,23 +239,6 @@ class BandReader:
         timeout_ms = self.model.timing.reference_timeout_ms or self.model.timing.decide_timeout_ms
         return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
 
-    def _check_times(self, feed: Feed) -> None:
-        """Refuse a feed whose windows might never end beside the alarm's."""
-        own = self.parsed.feed
-        if own.clock is not Clock.WATERMARKS:
-            return
-        if feed.clock is not Clock.WATERMARKS:
-            raise ConfigError(
-                f"`{own.name}` has clock: watermarks, but its reference `{feed.name}` has not",
-                hint=f"write clock: watermarks in `{feed.name}`",
-            )
-        (first, last), (start, end) = (each.history or _ALWAYS for each in (feed, own))
-        if first > start or end > last:
-            raise ConfigError(
-                f"the history of `{feed.name}` does not cover that of `{own.name}`",
-                hint="declare the same history",
-            )
-
     def _read_on(self, feed: Feed) -> ParsedQuery:
         """Return the alarm's SQL as read against a feed."""
         try:
@@ -266,21 +248,31 @@ class BandReader:
             message = f"the SQL does not fit `{feed.name}`: {problem.message}"
             raise ConfigError(message, hint=hint) from None
 
-    def _check_fields(self, feed: Feed, measure: Measure) -> None:
-        """Refuse other groups, or another unit of the aggregate."""
+    def _check(self, feed: Feed, measure: Measure) -> None:
+        """Refuse other windows, other groups, or another unit of the aggregate."""
         own = self.parsed.feed
-        for name in self.parsed.group:
-            if feed.fields[name].domain != own.fields[name].domain:
-                raise ConfigError(
-                    f"`{name}` has another domain in `{feed.name}` than in `{own.name}`",
-                    hint="declare the same values in the same order",
-                )
-        if measure.function in COUNTS or measure.field is None:
-            return
-        if feed.fields[measure.field].resolution != own.fields[measure.field].resolution:
+        (first, last), (start, end) = (each.history or _ALWAYS for each in (feed, own))
+        if own.clock is Clock.WATERMARKS and (
+            feed.clock is not own.clock or first > start or end > last
+        ):
             raise ConfigError(
-                f"`{measure.field}` has another resolution in `{feed.name}` than in `{own.name}`",
-                hint="declare the same resolution; clips may differ",
+                f"windows of `{own.name}`, with clock: watermarks, may never end in `{feed.name}`",
+                hint=f"write clock: watermarks and the same history in `{feed.name}`",
+            )
+        unlike = [
+            name
+            for name in self.parsed.group
+            if feed.fields[name].domain != own.fields[name].domain
+        ]
+        name = measure.field
+        if measure.function not in COUNTS and name is not None:
+            same = feed.fields[name].resolution == own.fields[name].resolution
+            unlike += [] if same else [name]
+        if unlike:
+            raise ConfigError(
+                f"`{unlike[0]}` has another domain or resolution in `{feed.name}` than in"
+                f" `{own.name}`",
+                hint="declare the same domain and resolution; clips may differ",
             )
 
     def _counted(

@@ -211,7 +211,11 @@ class AlarmBuilder:
         parsed, model, findings = level.parsed, level.model, level.findings
         tables = replace(tables, findings=findings)
         asked, of_bands = parsed.band, mechanism_of(model.mechanism.name).bands is not None
-        if asked is not None and of_bands:
+        if (asked is not None) is not of_bands:
+            names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
+            message = f"a band around REFERENCE and mechanism: {names} need each other"
+            raise findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
+        if asked is not None:
             return BandReader(
                 model=model,
                 parsed=parsed,
@@ -223,13 +227,6 @@ class AlarmBuilder:
                 feeds=self.feeds,
                 reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
             ).read()
-        if asked is not None:
-            names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
-            message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
-            raise self.findings.wrong("sql", message, hint, asked.offset)
-        if of_bands:
-            message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
-            raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
         aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
         texts = tuple(atom.text for atom in counting.atoms)

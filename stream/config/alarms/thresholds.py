@@ -228,8 +228,6 @@ def in_steps(
     """
     steps, hint = whole_steps(number, unit)
     if hint:
-        if what == "tau" and number < unit:  # below it is 0, which is no half-width
-            hint = f"write {decimal(unit)} or more"
         message = f"the {what} of a count is a whole number, not {decimal(number)}"
         if of:
             message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"

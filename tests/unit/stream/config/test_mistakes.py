@@ -17,7 +17,7 @@ from tests.support.planned import Alarm, Config
 @pytest.mark.parametrize("style", ["literal", "folded", "plain", "single", "double"])
 def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path, style):
     """However the SQL is written in YAML, the wrong token is pointed at."""
-    body = "SELECT room FROM badges\n{0}WHERE person <> 'a b'\n{0}GROUP BY ⟦raum"
+    body = "SELECT room FROM badges\n{0}WHERE person <> 'a b'\n{0}GROUP BY ⟦raum, HOP(ts, a, b)"
     indent = "        "
     text = {
         "literal": "|-  # the SQL\n" + indent + body.format(indent),
