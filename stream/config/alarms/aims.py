@@ -94,7 +94,8 @@ class AimReader:
         units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
         if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
-            raise self.findings.wrong("tolerance", message, self._one_each(whole))
+            written = mapping_text({atom.text: whole for atom in self._compared})
+            raise self.findings.wrong("tolerance", message, f"write tolerance: {written}")
         for text, value in written.items():
             at = ("tolerance", text)
             with suppress(Refused):
@@ -119,12 +120,6 @@ class AimReader:
         shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
         message = f"HAVING has no comparison `{shown}`"
         raise self.findings.wrong(at, message, f"write one of: {written}", key=True)
-
-    def _one_each(self, value: Fraction) -> str:
-        """Return the mapping to write instead of one number, as near to it as each may have."""
-        units = {atom.text: self.counting.spec_of(atom).per_unit for atom in self._compared}
-        entries = {text: value // unit * unit for text, unit in units.items()}
-        return f"write tolerance: {mapping_text(entries)}"
 
     def _amount(self, value: Fraction, atom: CountedAtom, at: Loc) -> int:
         """Return a tolerance in units of a statistic."""

@@ -28,7 +28,6 @@ LEVELS_HINT: Final = "write HAVING COUNT(*) > SEVERITY and severity: {warning: 8
 """How severity levels are written."""
 
 _WRITTEN: Final = "a mechanism and a tolerance, without false_alarms and max_delay"
-_EXAMPLES: Final = {"baseline": "baseline: 60", "false_alarms": "false_alarms: 1 per week"}
 _ADDED_UP: Final = COUNTS | {Function.SUM}
 _GIVEN: Final = "max_fnr_given_no_alarm"
 _OF_RUNS: Final = ("max_alarms", "repeat", "repeat_in", _GIVEN)
@@ -73,10 +72,10 @@ def excluded(
 
 def _of_search(model: AlarmModel, left_open: tuple[str, ...], budget: Budget) -> Iterator[Problem]:
     """Yield what ``tocsin plan`` cannot look for."""
-    how, lacks = model.mechanism, [key for key in _EXAMPLES if getattr(model, key) is None]
-    if lacks:
-        message = f"`tocsin lock` needs {' and '.join(lacks)} to choose the missing keys"
-        yield (), message, f"write {' and '.join(_EXAMPLES[key] for key in lacks)}; or {_WRITTEN}"
+    how = model.mechanism
+    if model.baseline is None or model.false_alarms is None:
+        message = "`tocsin lock` needs baseline and false_alarms to choose the missing keys"
+        yield (), message, f"write baseline: 60 and false_alarms: 1 per week; or {_WRITTEN}"
     for at, what, there in (
         ((), "privacy: gdp", left_open and budget.gaussian is not None),
         (how.at(_GIVEN), _GIVEN, how.max_fnr_given_no_alarm is not None),

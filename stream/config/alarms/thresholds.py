@@ -183,11 +183,11 @@ class ThresholdReader:
             with suppress(ValueError):
                 key = canonical(written, field.type)
             row = Place(table.file, at.line)
-            if key not in places:
-                message = f"`{written[:40]}` is not in the domain of `{field.name}`"
+            if key not in places or key in found:
+                message = (
+                    f"`{written[:40]}` is not in the domain of `{field.name}`, or is there twice"
+                )
                 errors.append(row.error(message, f"{closest(written, keys)}; or remove the row"))
-            elif key in found:
-                errors.append(row.error(f"`{written[:40]}` is listed twice", "remove one of them"))
             else:
                 found[key] = number
                 try:

@@ -107,16 +107,10 @@ def _measure(band: exp.Expr, reader: HavingReader) -> Measure:
     """Return the aggregate whose distance to REFERENCE is taken."""
     difference = band.this.unnest()
     others = [side for side in difference.unnest_operands() if not is_word(side, _WORD)]
-    if len(others) != 1 or not isinstance(difference, exp.Sub):
-        message = "a band compares one aggregate minus REFERENCE"
+    measure = reader.measure_of(others[0]) if len(others) == 1 else None
+    if measure is None or not isinstance(difference, exp.Sub) or measure.function not in _DECIDED:
+        message = "a band compares one COUNT, SUM, AVG, MEDIAN or QUANTILE minus REFERENCE"
         raise SqlProblem(message, BAND_SHAPE, band)
-    measure = reader.measure_of(others[0])
-    if measure.function not in _DECIDED:
-        raise SqlProblem(
-            f"a band takes COUNT, SUM, AVG, MEDIAN or QUANTILE, not {measure.function.value}",
-            BAND_SHAPE,
-            others[0],
-        )
     return measure
 
 

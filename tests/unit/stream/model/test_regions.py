@@ -260,20 +260,6 @@ def test_the_group_keeps_to_its_domain():
     assert region() == Region.where(feed="badges")
 
 
-@pytest.mark.parametrize(
-    ("field", "written", "cells", "values"),
-    [
-        ("floor", ("1", "01", "one"), [(1,), ("01",), ("one",)], ValueSet.integers(1)),
-        ("open", ("true", "yes"), [(True,), ("yes",)], ValueSet.of(True)),
-    ],
-)
-def test_domains_made_by_hand_are_taken_as_events_are_matched(field, written, cells, values):
-    """Only the decimal notation names an integer, only true and false name truth values."""
-    asked = replace(query(), domain=Domain((field,), (written,)))
-    assert list(cells_of(asked)) == cells
-    assert region_of(asked).values(f"badges.{field}") == values
-
-
 def test_other_feeds_share_no_event():
     """A topic has one feed: the feed's name keeps regions apart, and their attributes."""
     other = replace(query(), feed=replace(BADGES, name="doors"))
