@@ -66,8 +66,9 @@ def _periods(period: Duration | str, timezone: str) -> Periods:
 def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
     """Return what a Gaussian budget promises; ``None`` for a pure one, or where it is wrong."""
     if (model.privacy is PromiseKind.PURE) is not (model.delta is None):
+        at = "privacy" if model.delta is None else "delta"
         message = "privacy: gdp has a delta, and privacy: pure has none"
-        findings.wrong("privacy", message, 'write delta: "1e-6" with privacy: gdp, or neither')
+        findings.wrong(at, message, 'write delta: "1e-6" with privacy: gdp, or neither')
     elif (
         model.delta is not None
         and model.epsilon_max <= LARGEST_EPSILON

@@ -19,7 +19,6 @@ from accountant.errors import ConfigError
 from stream.config.alarms.builder import AlarmBuilder
 from stream.config.alarms.panes import with_panes
 from stream.config.alarms.together import excluded_caps, excluded_shares, watched_references
-from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.explaining import read_as
@@ -165,10 +164,9 @@ def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Ala
     """Return the configuration with alarms that cannot run yet where nothing runs them."""
     left = {name: alarm for name, alarm in alarms.by_name.items() if alarm.open}
     for name, alarm in left.items():
-        what = " and ".join(key for key in alarm.open if key in OPEN_WORDS)
-        said = "is stale" if name in lock.entries else "has none"
+        keys = " and ".join(alarm.open)
         findings.under("alarms", name).leave_open(
-            f"alarm `{name}` takes its {what} from {lock.path.name}, which {said}",
+            f"alarm `{name}` takes {keys} from {lock.path.name}, which has none or is stale",
             f"run `tocsin lock {alarms.file}`",
         )
     running = {name: alarm for name, alarm in alarms.by_name.items() if name not in left}

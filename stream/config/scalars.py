@@ -134,9 +134,7 @@ def shown(value: str) -> str:
 def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return ``did you mean ...?`` for a misspelt word, or what else to say, or the known ones."""
     known = sorted(known)
-    if len(known) > _MANY:  # a comparison with each would take seconds
-        known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
-    by_lower = {name.lower(): name for name in known}
+    by_lower = {name.lower(): name for name in known[:_MANY]}  # all would take seconds
     for near in difflib.get_close_matches(word.lower(), by_lower, n=1):
         return f"did you mean `{by_lower[near]}`?"
     if otherwise or not known:
@@ -160,8 +158,8 @@ def domain_of(value: Any) -> tuple[str, ...] | str:
     if isinstance(value, str):
         return _text(value)
     if not isinstance(value, list) or not value:
-        message = "the domain is empty" if value == [] else "the domain is not a list or a file"
-        raise wrong(message, "write domain: [a, b] or domain: rooms.txt")
+        hint = "write domain: [a, b] or domain: rooms.txt"
+        raise wrong("the domain is not a list of values, or a file", hint)
     return tuple(str(each) for each in value if _text(each))
 
 

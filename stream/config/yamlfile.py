@@ -31,14 +31,6 @@ _KINDS = frozenset(
     ("null", "bool", "int", "float", "str", "timestamp", "value", "merge", "map", "seq")
 )
 _HINT = "check indentation, quotes and colons on this line and the line before"
-_HINTS = {
-    "another document": "remove `---` and what follows",
-    "'\\t'": "replace the tab by spaces",
-    "that cannot start any token": "put the value in quotes",
-    "expected chomping or indentation": "put the value in quotes",
-    "expected a comment or a line break": "put the value in quotes",
-    "expected ',' or": "close the bracket or brace, or add a comma",
-}
 _ESCAPED = {"'": re.compile("'(')"), '"': re.compile(r"\\(?:([\"\\/])|.)")}
 """What two characters of a value in quotes stand for: a visible character, if it is a group."""
 _MOST_BYTES = 512 * 1024
@@ -159,9 +151,8 @@ def load_document(
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = f"{error.problem or error.context}".removeprefix("but ")
-        hint = next((hint for said, hint in _HINTS.items() if said in problem), _HINT)
         place = _marked(file, mark) if mark else whole
-        raise place.error(f"not valid YAML: {problem}", hint) from error
+        raise place.error(f"not valid YAML: {problem}", _HINT) from error
     except yaml.reader.ReaderError as error:
         place = Place.within(file, text, error.position)
         raise place.error("not valid YAML: a control character", "remove it") from error

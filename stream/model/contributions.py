@@ -16,18 +16,15 @@ from stream.model.alarms import windows_cap
 from stream.model.headings import heading
 from stream.model.numbers import decimal
 from stream.windows.calendars import LocalCalendar, duration_words
-from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from stream.model.alarm import AggregateSpec, Alarm
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
-    from stream.windows.calendars import Calendar
 
 __all__ = ["article", "contribution_rule"]
 
-_NOUNS: Final = {60_000: "minute", 3_600_000: "hour", DAY_MS: "day", 7 * DAY_MS: "week"}
 _VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET, Weight.LINEAR})
 
 
@@ -40,7 +37,9 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
         alarm: the alarm.
         budget: its unit and caps.
     """
-    window, caps = _window_noun(alarm.calendar), budget.contribution
+    size = alarm.calendar.lengths[0]
+    size_ms = size * DAY_MS if isinstance(alarm.calendar, LocalCalendar) else size
+    window, caps = f"window of {duration_words(size_ms)}", budget.contribution
     if budget.unit is PrivacyUnit.EVENT:
         place = " and ".join([*alarm.counted.fields, window])
         often = alarm.calendar.charged
@@ -65,16 +64,6 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     if any(spec.kind is not Weight.DISTINCT_UNITS for spec in alarm.aggregates):
         where += f", with at most {caps.events_per_cell} events in each group{_worth(alarm)}"
     return f"{article(alarm.feed.unit)} counts {where}"
-
-
-def _window_noun(calendar: Calendar) -> str:
-    """Return what one window is called: ``hour``, ``week``, ``window of 90 minutes``."""
-    size, step = calendar.lengths
-    size_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
-    whole = size == step or isinstance(calendar, CumulativeCalendar)
-    if whole and size_ms in _NOUNS:
-        return _NOUNS[size_ms]
-    return f"window of {duration_words(size_ms)}"
 
 
 def article(noun: str) -> str:

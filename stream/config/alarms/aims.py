@@ -166,10 +166,9 @@ class AimReader:
             if not (tolerance or atom.guard) and self._room(atom)
         ]
         if zero and "tolerance" not in self.open:
-            whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
             self.findings.warn(
                 "tolerance",
-                f"tolerance 0{whose} has the highest cost",
+                f"tolerance 0 for {', '.join(zero)} has the highest cost",
                 "write how far below the threshold the alarm may fire, as tolerance: 5",
             )
         condition = self.counting.condition

@@ -47,7 +47,7 @@ def baseline_of(
     if model.baseline is None:
         return None
 
-    findings, measures = tables.findings, set(parsed.measures)
+    findings, measures = tables.findings, parsed.measures
     if parsed.members or len(measures) != 1:
         message = "baseline needs a condition with one aggregate, which counts no groups"
         hint = "remove it, or write an alarm for each aggregate"

@@ -54,7 +54,11 @@ def excluded(
     yield from misplaced_keys(model)
     if searched:
         yield from _of_search(model, left_open, budget)
-    yield from _of_rates(model)
+    max_fpr = model.mechanism.max_fpr
+    if model.max_fnr + (max_fpr or model.max_fnr) >= 1:
+        message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
+        at = "max_fnr" if max_fpr is None else model.mechanism.at("max_fpr")
+        yield at, message, "write smaller probabilities, as 0.05"
     yield from _of_early_alarms(model.mechanism, parsed, budget)
     if (
         calendar is not None
@@ -84,15 +88,6 @@ def _of_search(model: AlarmModel, left_open: tuple[str, ...], budget: Budget) ->
     ):
         if there:
             yield at, f"`tocsin lock` cannot choose with {what}", f"write {_WRITTEN}"
-
-
-def _of_rates(model: AlarmModel) -> Iterator[Problem]:
-    """Yield rates that no mechanism keeps."""
-    how = model.mechanism
-    if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
-        message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
-        at = "max_fnr" if how.max_fpr is None else how.at("max_fpr")
-        yield at, message, "write smaller probabilities, as 0.05"
 
 
 def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -> Iterator[Problem]:

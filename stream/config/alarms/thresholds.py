@@ -184,9 +184,7 @@ class ThresholdReader:
                 key = canonical(written, field.type)
             row = Place(table.file, at.line)
             if key not in places or key in found:
-                message = (
-                    f"`{written[:40]}` is not in the domain of `{field.name}`, or is there twice"
-                )
+                message = f"`{written[:40]}` is not in the domain of `{field.name}`, or twice"
                 errors.append(row.error(message, f"{closest(written, keys)}; or remove the row"))
             else:
                 found[key] = number

@@ -90,12 +90,10 @@ class ParsedQuery:
     least: int = 1
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The aggregates that are compared, once for every way in which they are written."""
-        measures = [asked.measure for asked in self.having.leaves()]
-        if self.band:
-            measures.append(self.band.measure)
-        return tuple({measure.text: measure for measure in measures}.values())
+    def measures(self) -> set[Measure]:
+        """The aggregates that are compared."""
+        banded = {self.band.measure} if self.band else set()
+        return banded.union(asked.measure for asked in self.having.leaves())
 
 
 def parse_sql(
