@@ -261,11 +261,6 @@ def _duration(match: re.Match[str]) -> Duration | None:
     return found if found.milliseconds <= _LONGEST_MS else None
 
 
-def _duration_ms(match: re.Match[str]) -> int | None:
-    found = _duration(match)
-    return None if found is None else found.milliseconds
-
-
 def _period(match: re.Match[str]) -> Duration | str | None:
     if match[0] == "lifetime":
         return match[0]
@@ -359,7 +354,7 @@ DurationMs = Annotated[
     int,
     _written(
         DURATION,
-        _duration_ms,
+        lambda match: (found := _duration(match)) and found.milliseconds,
         "a duration",
         "write a whole number and a unit, ten years at most: 250ms, 30s, 5m, 1h, 1d or 1w",
     ),

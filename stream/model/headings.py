@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.conditions.weights import Weight
@@ -9,14 +10,13 @@ from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from fractions import Fraction
 
     from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Feed
 
 __all__ = ["group_name", "heading", "sum_text"]
 
-_FACTORS: Final = {1: "", -1: "-"}
+_FACTORS: Final = {Fraction(1): "", Fraction(-1): "-"}
 
 
 def group_name(group: Mapping[str, str]) -> str:

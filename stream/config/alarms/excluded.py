@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stream.config.findings import Problem
     from stream.config.keys import AlarmModel
     from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.windows.calendars import Calendar
 
@@ -80,12 +81,13 @@ def _of_search(model: AlarmModel, left_open: tuple[str, ...], budget: Budget) ->
     if model.baseline is None or model.false_alarms is None:
         message = "`tocsin lock` needs baseline and false_alarms to choose the missing keys"
         yield (), message, f"write baseline: 60 and false_alarms: 1 per week; or {_WRITTEN}"
-    for at, what, there in (
+    chosen: tuple[tuple[str | Loc, str, object], ...] = (
         ((), "privacy: gdp", left_open and budget.gaussian is not None),
         (how.at(_GIVEN), _GIVEN, how.max_fnr_given_no_alarm is not None),
         (how.at("bounded_error"), "bounded_error: fpr", how.bounded_error == "fpr"),
         ("severity", "severity levels", model.severity is not None),
-    ):
+    )
+    for at, what, there in chosen:
         if there:
             yield at, f"`tocsin lock` cannot choose with {what}", f"write {_WRITTEN}"
 

@@ -201,7 +201,7 @@ class _Reader:
         nodes, names = _grouped_by(self.select), []
         windows = [node for node in nodes if isinstance(node, exp.Anonymous)]
         if len(windows) != 1:
-            at = (windows or nodes or [self.select])[-1]
+            at = [self.select, *nodes, *windows][-1]
             raise SqlProblem("GROUP BY takes one window", self._windows, at)
         fields = [node for node in nodes if node not in windows]
         for node, by in self._fields(fields, "GROUP BY takes"):
