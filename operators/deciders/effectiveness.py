@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accountant.arguments import EXACT, TEXT, WHOLE, expect, instance_of
 from accountant.errors import ArgumentError, ConfigError
-from operators.conditions.widths import Relative, fixed_width
+from operators.conditions.widths import Relative
 from operators.deciders.averages import AverageLaplaceBand
 from operators.deciders.base import (
-    FARTHEST,
     Average,
     Count,
     Kind,
@@ -30,7 +29,6 @@ from operators.deciders.single import ExponentialBand, LaplaceBand
 from operators.deciders.sums import LEAST_DELTA, RaceBand, SparseBand, least_tail, levels_of
 from operators.deciders.tight import MOST_REACH, TightBand
 from operators.deciders.verdicts import Choice, of_mean, of_quantile, of_width
-from operators.search import least
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,9 +42,7 @@ __all__ = [
     "DECIDER_NAMES",
     "Choice",
     "choose",
-    "effective_from",
     "exponential_threshold",
-    "kept_from",
     "planned",
     "tau_min",
     "units_min",
@@ -252,47 +248,6 @@ def units_min(epsilon: Fraction, delta: Fraction, kind: Quantile) -> int:
     # One event can move the margin by min(a, b - a), while a step is as wide as max(a, b - a).
     whole = _steps(epsilon, delta) - 1
     return -(-whole * max(a, b - a) // min(a, b - a)) + 1
-
-
-def effective_from(decider: Decider, kind: Count | Sum, delta: Fraction) -> int | None:
-    """Return the least tau with which a decider, as it is planned, errs with at most delta.
-
-    Args:
-        decider: planned for ``kind``.
-        kind: COUNT or SUM, whose largest value may be present.
-        delta: error probability, in (0, 1/2).
-
-    Returns:
-        In units of the aggregate; 2^60 where no tau that can be planned for is enough, ``None``
-        where no bound is known.
-
-    Raises:
-        ConfigError: as :func:`tau_min`.
-    """
-    if isinstance(decider, TightBand):
-        return decider.threshold(delta) or FARTHEST // 2
-    if isinstance(decider, SparseBand):
-        return None
-    largest = kind.high if isinstance(kind, Sum) else None
-    return tau_min(decider.name, kind, decider.epsilon, delta, largest=largest)
-
-
-def kept_from(
-    decider: LaplaceBand | ExponentialBand, chance: float, tau: int | None = None
-) -> int | None:
-    """Return the least distance from which a miss is no more probable; ``None`` if there is none.
-
-    Outside the band, the probability of a miss never grows with the distance.
-
-    Args:
-        decider: one whose errors are known.
-        chance: of a miss.
-        tau: half-width of the cell's band, where it is a share of the reference.
-    """
-    tau = fixed_width(decider.tau, tau)
-    if isinstance(decider, ExponentialBand) and decider.error(2 * tau, tau) > chance:
-        return None  # nor is it less, further out
-    return least(lambda distance: decider.error(distance, tau) <= chance, tau - 1, tau + 1)
 
 
 def exponential_threshold(epsilon: Fraction, delta: Fraction, sensitivity: int = 1) -> float:

@@ -1,4 +1,4 @@
-"""``tocsin schema``: what a configuration, or a file of tests, may hold, for editors."""
+"""``tocsin schema``: what a configuration may hold, for editors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 
 import click
 
-from stream.config.schema.document import cases_schema, configuration_schema
+from stream.config.schema.document import configuration_schema
 
 __all__ = ["schema"]
 
 
 @click.command()
-@click.option("--tests", is_flag=True, help="That of the files of `tocsin test` instead.")
-def schema(*, tests: bool) -> None:
+def schema() -> None:
     """Print the JSON Schema of configurations, for editors.
 
     Save it beside the configuration and name it in the first line there:
@@ -22,5 +21,4 @@ def schema(*, tests: bool) -> None:
       tocsin schema > tocsin.schema.json
       # yaml-language-server: $schema=tocsin.schema.json
     """  # noqa: D301  # click's mark of a paragraph that is not wrapped
-    made = cases_schema() if tests else configuration_schema()
-    click.echo(json.dumps(made, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(configuration_schema(), indent=2, ensure_ascii=False))

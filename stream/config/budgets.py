@@ -8,7 +8,6 @@ from accountant.loss.gaussian import LARGEST_EPSILON, Gaussian
 from accountant.units import Contribution, PrivacyUnit
 from stream.config.findings import Refused
 from stream.config.keys import ContributionModel
-from stream.config.scalars import Duration
 from stream.model.alarms import Budget, PromiseKind
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
@@ -16,6 +15,7 @@ from stream.windows.periods import Periods
 if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import BudgetModel
+    from stream.config.scalars import Duration
 
 __all__ = ["build_budget"]
 
@@ -29,7 +29,10 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
     at = findings.under("budget")
     periods: Periods | None = None
     if model.privacy_unit is PrivacyUnit.EVENT:
-        _check_event_budget(model, at)
+        for key in ("period", "contribution"):
+            if getattr(model, key) not in {None, "lifetime"}:
+                hint = "remove it, or write privacy_unit: user"
+                at.wrong(key, f"{key} needs privacy_unit: user", hint, key=True)
     elif model.period is None:
         hint = "write period: 1d, or period: lifetime"
         at.wrong((), "privacy_unit: user needs a period", hint)
@@ -62,34 +65,17 @@ def _periods(period: Duration | str, timezone: str) -> Periods:
 
 def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
     """Return what a Gaussian budget promises; ``None`` for a pure one, or where it is wrong."""
-    if model.privacy is PromiseKind.PURE:
-        if model.delta is not None:
-            message = "privacy: pure has no delta"
-            findings.wrong("delta", message, "remove it, or write privacy: gdp")
-    elif model.delta is None:
-        findings.wrong("privacy", "privacy: gdp needs a delta", 'write delta: "1e-6"')
+    if (model.privacy is PromiseKind.PURE) is not (model.delta is None):
+        at = "privacy" if model.delta is None else "delta"
+        message = "privacy: gdp has a delta, and privacy: pure has none"
+        findings.wrong(at, message, 'write delta: "1e-6" with privacy: gdp, or neither')
     elif (
-        model.epsilon_max <= LARGEST_EPSILON
+        model.delta is not None
+        and model.epsilon_max <= LARGEST_EPSILON
         and (promise := Gaussian(model.epsilon_max, model.delta)).wall_units
     ):
         return promise
-    else:
+    elif model.delta is not None:
         message = f"with privacy: gdp, epsilon_max is above {LARGEST_EPSILON}, or allows no loss"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
     return None
-
-
-def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
-    if isinstance(model.period, Duration):
-        findings.wrong(
-            "period",
-            "privacy_unit: event has no period, because the loss of an event is never renewed",
-            "remove period",
-        )
-    if model.contribution is not None:
-        findings.wrong(
-            "contribution",
-            "contribution needs privacy_unit: user",
-            "remove it, or write privacy_unit: user",
-            key=True,
-        )

@@ -11,12 +11,12 @@ from stream.config.tables import read_list, values_of
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.contributions import article
-from stream.model.feeds import Clock, Codec, Feed, Field, FieldType
+from stream.model.feeds import Clock, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
 from stream.windows.instants import instant_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from zoneinfo import ZoneInfo
 
     from stream.config.findings import Findings
@@ -32,6 +32,7 @@ _MOST_NAMED = 20
 _ONE = Fraction(1)
 _NUMBERS = (FieldType.INTEGER, FieldType.FLOAT)
 _IDENTIFIERS = (FieldType.STRING, FieldType.INTEGER)
+_KINDS_WITH = {"domain": _IDENTIFIERS, "clip": _NUMBERS, "resolution": _NUMBERS}
 _ROLES_OF_FIELDS = {"time": (FieldType.TIMESTAMP,), "unit": _IDENTIFIERS, "id": _IDENTIFIERS}
 
 
@@ -54,10 +55,14 @@ def build_feeds(
             field: _field(field, spec, of.under("fields", field))
             for field, spec in model.fields.items()
         }
-        _check_names(fields, model, of)
         _check_roles(fields, model, of)
-        _check_clock(model, of)
         marks = model.watermarks
+        if (model.clock is Clock.WATERMARKS) is not (marks is not None):
+            of.wrong(
+                "clock",
+                "clock: watermarks and watermarks need each other",
+                'write both, with watermarks: {interval: 1m, key: "${TOCSIN_WATERMARKS_KEY}"}',
+            )
         feeds[name] = Feed(
             **model.model_dump(exclude={"fields", "history", "watermarks"}),
             name=name,
@@ -108,10 +113,11 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
     if model.type is None and model.domain is None:
         hint = f"write {name}: {' | '.join(FieldType)}"
         findings.wrong((), f"`{name}` has no type", hint, key=True)
-    if model.domain is not None and kind not in _IDENTIFIERS:
-        message = f"{article(kind.value)} cannot have a domain"
-        findings.wrong("domain", message, "use type: string or type: integer", key=True)
-    elif model.domain is not None:
+    for part, kinds in _KINDS_WITH.items():
+        if getattr(model, part) is not None and kind not in kinds:
+            message = f"`{name}` is {article(kind)}, which has no {part}"
+            findings.wrong(part, message, f"declare type: {' or '.join(kinds)}", key=True)
+    if model.domain is not None and kind in _IDENTIFIERS:
         domain = build_domain("domain", model.domain, kind, findings)
     if kind is FieldType.INTEGER:
         step = _ONE if step is None else step
@@ -120,14 +126,10 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
             findings.wrong("resolution", message, "write resolution: 1")
             step = None
     lo, hi = model.clip or (None, None)
-    for part in ("clip", "resolution"):
-        if getattr(model, part) is not None and kind not in _NUMBERS:
-            message = f"`{name}` is {article(kind.value)}, but {part} is for numbers"
-            findings.wrong(part, message, "declare type: integer or type: float", key=True)
     if lo is not None and hi is not None:
         _check_clip(lo, hi, step, findings)
     domain_file = model.domain if isinstance(model.domain, str) else None
-    return Field(name, kind, domain, lo, hi, step, domain_file, fixed=model.fixed == "true")
+    return Field(name, kind, domain, lo, hi, step, domain_file)
 
 
 def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:
@@ -169,18 +171,6 @@ def build_domain(
     return values
 
 
-def _check_names(fields: Iterable[str], model: FeedModel, findings: Findings) -> None:
-    """Refuse names that the reader of JSON cannot look for."""
-    for name in fields if model.codec is Codec.JSON else ():
-        if any(sign in '"\\' or sign < " " for sign in name):
-            findings.wrong(
-                ("fields", name),
-                "the name of a JSON field cannot have quotes, backslashes or control characters",
-                "write another name, here and in the events, or codec: arrow",
-                key=True,
-            )
-
-
 def _check_roles(fields: Mapping[str, Field], model: FeedModel, findings: Findings) -> None:
     for role, kinds in _ROLES_OF_FIELDS.items():
         name, wanted = getattr(model, role), " or ".join(kinds)
@@ -190,8 +180,7 @@ def _check_roles(fields: Mapping[str, Field], model: FeedModel, findings: Findin
             hint = closest(name, fields)
             findings.wrong(role, f"`{name}` is not a field of the feed", hint)
         elif fields[name].type not in kinds:
-            found = article(fields[name].type.value)
-            message = f"`{name}` is {found}, but {role} needs {article(wanted)}"
+            message = f"`{name}` is {article(fields[name].type)}, but {role} needs {wanted}"
             findings.wrong(role, message, f"declare {name}: {kinds[0]}")
 
 
@@ -211,19 +200,6 @@ def _history(model: FeedModel, zone: ZoneInfo, findings: Findings) -> tuple[int,
         hint = "write a from that is earlier than until"
         findings.wrong("history", "the history is empty", hint, key=True)
     return span[0], span[1]
-
-
-def _check_clock(model: FeedModel, findings: Findings) -> None:
-    if model.clock is Clock.WATERMARKS and model.watermarks is None:
-        findings.wrong(
-            "clock",
-            "clock: watermarks needs a key for the watermarks",
-            'write watermarks: {interval: 1m, key: "${TOCSIN_WATERMARKS_KEY}"}',
-        )
-    if model.clock is Clock.APPEND_TIME and model.watermarks is not None:
-        hint = "write clock: watermarks, or remove this"
-        message = "watermarks has no effect without clock: watermarks"
-        findings.wrong("watermarks", message, hint, key=True)
 
 
 def check_token(loc: Loc, address: tuple[str, int], token: str | None, findings: Findings) -> None:

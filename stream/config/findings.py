@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stream.config.reading import Place
     from stream.config.yamlfile import Document, Loc
 
-    Problem = tuple[str | Loc, str, str] | tuple[str | Loc, str, str, int]
+    Problem = tuple[str | Loc, str, str] | tuple[str | Loc, str, str, int | None]
 
 __all__ = ["Findings", "Refused"]
 

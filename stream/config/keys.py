@@ -34,6 +34,7 @@ from stream.config.scalars import (
     Epsilon,
     Exact,
     FalseRingsText,
+    FieldName,
     Name,
     Pair,
     Period,
@@ -89,11 +90,10 @@ _LengthMs = Annotated[DurationMs, within(1, "{key} is 0", "write {key}: 1m")]
 
 
 PublicValues = Annotated[tuple[str, ...] | str, Reads(domain_of, shapes.LIST_OR_FILE)]
-_Truth = Annotated[Literal["true", "false"], WithJsonSchema(shapes.TRUTH)]
 _Tolerances = Annotated[
     dict[str, Exact],
     WrapValidator(_tolerances),
-    WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
+    WithJsonSchema(shapes.one_or_by_name(shapes.TEXT)),
 ]
 """One number, under "", or one per comparison by its SQL."""
 
@@ -209,8 +209,6 @@ class FieldModel(_Model):
         | None
     ) = None
     """smallest step of a value: values are rounded to multiples of it; default for integers: 1"""
-    fixed: _Truth = "false"
-    """true: the value never changes for a privacy unit, so each unit has one value"""
 
 
 class HistoryModel(_Model):
@@ -244,7 +242,7 @@ class FeedModel(_Model):
     """field with the privacy unit's id: who is protected"""
     id: Text | None = None
     """field with an id of the event, to remove duplicates"""
-    fields: dict[str, FieldModel] = Field(min_length=1)
+    fields: dict[FieldName, FieldModel] = Field(min_length=1)
     """declared fields; an event with a value of another type is dropped"""
     partitioner: Partitioner = Partitioner.MURMUR2
     """how producers hash the privacy unit's id to a partition"""
@@ -310,7 +308,7 @@ class TimingModel(_Model):
 class AlarmModel(_Model):
     """One alarm: its condition, its requirements, and how it is decided."""
 
-    sql: Annotated[str, Reads(verbatim, shapes.TEXT)]
+    sql: Annotated[str, Reads(verbatim)]
     """SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ..."""
     active: Text | None = None
     """public schedule in timezone: "Mon-Fri 07:00-22:00"; default: always"""

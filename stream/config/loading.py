@@ -19,7 +19,6 @@ from accountant.errors import ConfigError
 from stream.config.alarms.builder import AlarmBuilder
 from stream.config.alarms.panes import with_panes
 from stream.config.alarms.together import excluded_caps, excluded_shares, watched_references
-from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.explaining import read_as
@@ -29,10 +28,8 @@ from stream.config.lock import read_lock
 from stream.config.notify.building import build_notify
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
-from stream.model.alarms import Alarms, scope_of
+from stream.model.alarms import Alarms
 from stream.model.boards import Board
-from stream.model.feeds import Clock
-from stream.model.references import waited_ms
 from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
@@ -149,7 +146,6 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         board=Board(**dict(model.board)),
     )
     findings.refuse((*watched_references(alarms), *excluded_shares(alarms)))
-    _warn_of_ages(alarms, findings)
     alarms = with_panes(_with_open_ones_apart(alarms, lock, findings), findings)
     findings.refuse(excluded_caps(alarms))
     return alarms
@@ -168,39 +164,13 @@ def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Ala
     """Return the configuration with alarms that cannot run yet where nothing runs them."""
     left = {name: alarm for name, alarm in alarms.by_name.items() if alarm.open}
     for name, alarm in left.items():
-        what = " and ".join(key for key in alarm.open if key in OPEN_WORDS)
-        said = "is stale" if name in lock.entries else "has none"
+        keys = " and ".join(alarm.open)
         findings.under("alarms", name).leave_open(
-            f"alarm `{name}` takes its {what} from {lock.path.name}, which {said}",
+            f"alarm `{name}` takes {keys} from {lock.path.name}, which has none or is stale",
             f"run `tocsin lock {alarms.file}`",
         )
     running = {name: alarm for name, alarm in alarms.by_name.items() if name not in left}
     return replace(alarms, by_name=running, open=left)
-
-
-def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
-    """Warn of windows that may be too old before those that decide their answer have ended.
-
-    A window may wait for any that ends no later, of any alarm on its budget; those end at the
-    latest when their partitions have been waited for.
-    """
-    live = [each for each in alarms.by_name.values() if each.feed.clock is Clock.APPEND_TIME]
-    for alarm in live:
-        scope = scope_of(alarm, alarms)
-        last = max(
-            (other for other in live if scope_of(other, alarms) == scope),
-            key=lambda other: other.grace_ms + waited_ms(other),
-        )
-        needed_ms = last.grace_ms + waited_ms(last) - alarm.grace_ms
-        longer = waited_ms(last) > last.decide_timeout_ms
-        timeout = "reference_timeout" if longer else "decide_timeout"
-        if alarm.max_age_ms <= needed_ms:
-            findings.warn(
-                ("alarms", alarm.id, "timing", "max_age"),
-                f"max_age is shorter than grace + {timeout} of `{last.id}`: windows may be denied"
-                " as too_old while they wait",
-                f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",
-            )
 
 
 def _tables(model: FileModel, findings: Findings) -> dict[str, Table]:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, ValidationInfo, WrapValidator
 from pydantic_core import PydanticCustomError, core_schema
 
-from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
-from stream.model.numbers import decimal, number
+from stream.model.numbers import number
 from stream.model.requirements import SPANS, FalseAlarmRate
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ __all__ = [
     "Epsilon",
     "Exact",
     "FalseRingsText",
+    "FieldName",
     "Name",
     "Pair",
     "Period",
@@ -134,11 +134,7 @@ def shown(value: str) -> str:
 def closest(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return ``did you mean ...?`` for a misspelt word, or what else to say, or the known ones."""
     known = sorted(known)
-    if (now := RENAMED.get(word)) in known:
-        return f"did you mean `{now}`? It replaces `{word}`"
-    if len(known) > _MANY:  # a comparison with each would take seconds
-        known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
-    by_lower = {name.lower(): name for name in known}
+    by_lower = {name.lower(): name for name in known[:_MANY]}  # all would take seconds
     for near in difflib.get_close_matches(word.lower(), by_lower, n=1):
         return f"did you mean `{by_lower[near]}`?"
     if otherwise or not known:
@@ -162,8 +158,8 @@ def domain_of(value: Any) -> tuple[str, ...] | str:
     if isinstance(value, str):
         return _text(value)
     if not isinstance(value, list) or not value:
-        message = "the domain is empty" if value == [] else "the domain is not a list or a file"
-        raise wrong(message, "write domain: [a, b] or domain: rooms.txt")
+        hint = "write domain: [a, b] or domain: rooms.txt"
+        raise wrong("the domain is not a list of values, or a file", hint)
     return tuple(str(each) for each in value if _text(each))
 
 
@@ -185,7 +181,7 @@ class Reads:
     """
 
     read: Callable[[Any], Any]
-    shape: shapes.Shape
+    shape: shapes.Shape = field(default_factory=lambda: shapes.TEXT)
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
         """Return how pydantic reads it."""
@@ -216,13 +212,9 @@ def _written(pattern: str, parse: Callable[[re.Match[str]], Any], what: str, hin
 
 
 def _exact(value: Any, *, example: str = "a number, as 0.05 or 1/20") -> Fraction:
-    text, found = _number(value)
+    _, found = _number(value)
     if found is None:
-        hint = f"write {example}"
-        percent = number(text.removesuffix("%")) if text.endswith("%") else None
-        if percent is not None:
-            hint = f"write {decimal(percent / 100)}"
-        raise wrong(f"{shown(value)} is not a number", hint)
+        raise wrong(f"{shown(value)} is not a number", f"write {example}")
     return found
 
 
@@ -269,11 +261,6 @@ def _duration(match: re.Match[str]) -> Duration | None:
     return found if found.milliseconds <= _LONGEST_MS else None
 
 
-def _duration_ms(match: re.Match[str]) -> int | None:
-    found = _duration(match)
-    return None if found is None else found.milliseconds
-
-
 def _period(match: re.Match[str]) -> Duration | str | None:
     if match[0] == "lifetime":
         return match[0]
@@ -289,7 +276,7 @@ def address_of(text: str) -> tuple[str, int] | None:
     return found[1].strip("[]"), int(found[2])
 
 
-Text = Annotated[str, Reads(_text, shapes.TEXT)]
+Text = Annotated[str, Reads(_text)]
 """Any non-empty text, trimmed."""
 Secret = Annotated[
     Text, within(16, "the {key} is shorter than 16 bytes", "use 16 random characters or more")
@@ -305,6 +292,16 @@ Name = Annotated[
     ),
 ]
 """A name of a feed, an alarm, a table or a group."""
+FieldName = Annotated[
+    str,
+    _written(
+        r'[^"\\\x00-\x1f]*',
+        re.Match.group,
+        "a name that readers of JSON can look for",
+        "use no quotes, backslashes or control characters, here and in the events",
+    ),
+]
+"""A name of a field of an event."""
 TopicName = Annotated[
     str,
     _written(
@@ -315,18 +312,18 @@ TopicName = Annotated[
     ),
 ]
 """A Kafka topic."""
-Exact = Annotated[Fraction, Reads(_exact, shapes.EXACT)]
+Exact = Annotated[Fraction, Reads(_exact)]
 """A number, read exactly."""
 Pair = Annotated[list[T], Field(min_length=2, max_length=2)]
 """A list of two values."""
-Whole = Annotated[int, Reads(_whole, shapes.WHOLE)]
+Whole = Annotated[int, Reads(_whole)]
 """A whole number."""
 Probability = Annotated[
     Exact,
     within(_LEAST, "{value} is not a probability", "write a number between 0 and 1", 1 - _LEAST),
 ]
 """A number strictly between 0 and 1."""
-Epsilon = Annotated[Fraction, Reads(_epsilon, shapes.QUOTED)]
+Epsilon = Annotated[Fraction, Reads(_epsilon)]
 """A privacy loss: a quoted number, a fraction, or a whole number."""
 Delta = Annotated[
     Exact,
@@ -357,7 +354,7 @@ DurationMs = Annotated[
     int,
     _written(
         DURATION,
-        _duration_ms,
+        lambda match: (found := _duration(match)) and found.milliseconds,
         "a duration",
         "write a whole number and a unit, ten years at most: 250ms, 30s, 5m, 1h, 1d or 1w",
     ),

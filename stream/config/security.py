@@ -29,14 +29,11 @@ def check_security(security: Mapping[str, str], findings: Findings) -> None:
     """
     protocol = security.get("security_protocol", "PLAINTEXT")
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
-    for keys, read, better in (
-        (_SASL, sasl, "SASL_SSL" if tls else "SASL_PLAINTEXT or SASL_SSL"),
-        (_FILES, tls, "SASL_SSL" if sasl else "SSL"),
-    ):
+    for keys, read in ((_SASL, sasl), (_FILES, tls)):
         written = [key for key in keys if key in security and not read]
         for key in written[:1]:
             message = f"{key} has no effect with security_protocol: {protocol}"
-            hint = f"write security_protocol: {better}, or remove it"
+            hint = "write another security_protocol, as SASL_SSL, or remove it"
             findings.wrong(key, message, hint, key=True)
     missing = [key for key in _SASL if sasl and key not in security]
     if missing:

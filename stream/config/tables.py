@@ -141,14 +141,12 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
     cells: dict[str, tuple[Fraction, Place]] = {}
     for line, row in rows:
         place = Place(file, line)
-        if len(row) <= max(key_at, value_at):
-            hint = f"write {len(header)} columns as in the header"
-            raise place.error("the row is too short", hint)
+        if len(row) <= max(key_at, value_at) or not row[key_at].strip():
+            hint = f"write {header[key_at]} and {header[value_at]} in columns as in the header"
+            raise place.error("the row is too short, or has no key", hint)
         name, figure = row[key_at].strip(), row[value_at].strip()
         raw, exact = lines[line - 1], number(figure)
         column = max(0, raw.rfind(figure) if value_at > key_at else raw.find(figure)) + 1
-        if not name:
-            raise place.error("the key is empty", f"write a {header[key_at]}")
         if name in cells:
             hint = f"remove one; the first is on line {cells[name][1].line}"
             raise place.error(f"`{name[:40]}` is listed twice", hint)

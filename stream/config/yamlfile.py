@@ -31,14 +31,6 @@ _KINDS = frozenset(
     ("null", "bool", "int", "float", "str", "timestamp", "value", "merge", "map", "seq")
 )
 _HINT = "check indentation, quotes and colons on this line and the line before"
-_HINTS = {
-    "another document": "remove `---` and what follows",
-    "'\\t'": "replace the tab by spaces",
-    "that cannot start any token": "put the value in quotes",
-    "expected chomping or indentation": "put the value in quotes",
-    "expected a comment or a line break": "put the value in quotes",
-    "expected ',' or": "close the bracket or brace, or add a comma",
-}
 _ESCAPED = {"'": re.compile("'(')"), '"': re.compile(r"\\(?:([\"\\/])|.)")}
 """What two characters of a value in quotes stand for: a visible character, if it is a group."""
 _MOST_BYTES = 512 * 1024
@@ -57,17 +49,15 @@ class Scalar(str):  # noqa: SLOT000  # a few of them
         text: the text.
         kind: what plain YAML takes it for: ``str``, ``int``, ``float``, ``bool``, ``null``, ...
         shown: its text as it stands in the file; the only one an error may repeat.
-        origin: per character of the text its place in ``shown``; ``None`` where they are the same.
     """
 
     kind: str
     shown: str
-    origin: list[int] | None
 
-    def __new__(cls, text: str, kind: str, shown: str, origin: list[int] | None = None) -> Self:
+    def __new__(cls, text: str, kind: str, shown: str) -> Self:
         """Return a text that knows where it comes from."""
         made = super().__new__(cls, "" if kind == "null" else text)
-        made.kind, made.shown, made.origin = kind, shown, origin
+        made.kind, made.shown = kind, shown
         return made
 
 
@@ -107,7 +97,7 @@ class Document:
             loc: the value's path; the deepest part that exists is pointed at. The entry "" of what
                 is no mapping is the value itself.
             key: point at the key instead of the value.
-            offset: point at this character inside a scalar.
+            offset: point at this character inside a scalar, where nothing was put in.
         """
         if not self.places:
             return Place(self.file)
@@ -119,7 +109,7 @@ class Document:
         tree, node, mark = self.places[there]
         if there != loc:  # a missing part is reported at the key of the mapping that lacks it
             key = not isinstance(tree, Scalar)
-        elif offset is not None and isinstance(tree, Scalar):
+        elif offset is not None and isinstance(tree, Scalar) and tree.shown == tree:
             return Place.within(self.file, self.text, _inside(node, self.text, tree, offset))
         return _marked(self.file, mark if key else node.start_mark)
 
@@ -161,9 +151,8 @@ def load_document(
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = f"{error.problem or error.context}".removeprefix("but ")
-        hint = next((hint for said, hint in _HINTS.items() if said in problem), _HINT)
         place = _marked(file, mark) if mark else whole
-        raise place.error(f"not valid YAML: {problem}", hint) from error
+        raise place.error(f"not valid YAML: {problem}", _HINT) from error
     except yaml.reader.ReaderError as error:
         place = Place.within(file, text, error.position)
         raise place.error("not valid YAML: a control character", "remove it") from error
@@ -236,15 +225,8 @@ class _Reader:
                 "the value has half a character (a lone surrogate)",
                 "write the whole character",
             )
-        if "${" not in value:
-            return Scalar(value, kind, value)
-        text, origin, at = "", [], 0
-        for match in REFERENCE.finditer(value):
-            put = self._substitute(node, match)
-            text += value[at : match.start()] + put
-            origin += [*range(at, match.start()), *[match.start()] * len(put)]
-            at = match.end()
-        return Scalar(text + value[at:], kind, value, [*origin, *range(at, len(value))])
+        text = REFERENCE.sub(lambda match: self._substitute(node, match), value)
+        return Scalar(text, kind, value)
 
     def _substitute(self, node: yaml.Node, match: re.Match[str]) -> str:
         if match[0] == "$${":
@@ -270,8 +252,6 @@ def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> int:
     visible characters of the value appear in the file in order.
     """
     offset = max(0, min(offset, len(scalar) - 1))
-    if scalar.origin:
-        offset = scalar.origin[offset]
     start, style = node.start_mark.index, getattr(node, "style", None)
     raw = text[start : node.end_mark.index]
     at = 0
@@ -279,7 +259,7 @@ def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> int:
         at = raw.find("\n") + 1  # the header's indicators and comment are not part of the value
     elif style:
         at, raw = 1, _ESCAPED[style].sub(lambda found: (found[1] or "").rjust(2), raw)
-    for character in scalar.shown[: offset + 1]:
+    for character in scalar[: offset + 1]:
         if not character.isspace():
             at = max(at, raw.find(character, at) + 1)
     return start + at - 1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stream.counting.alike import Selection
     from stream.events.decoder import Batch
     from stream.events.units import Units
-    from stream.model.alarm import AggregateSpec
+    from stream.model.alarm import AggregateSpec, Term
     from stream.model.feeds import Domain
     from stream.model.filters import Where
 
@@ -111,7 +111,10 @@ class Rows(Table):
 
 
 def project(
-    alarm: Selection, columns: Columns, wheres: Sequence[Where | None] = ()
+    alarm: Selection,
+    batch: Batch,
+    wheres: Sequence[Where | None] = (),
+    columns: Columns | None = None,
 ) -> tuple[Rows, NDArray[np.uint8]]:
     """Filter a batch and give each row left its cell and its weights.
 
@@ -121,9 +124,10 @@ def project(
 
     Args:
         alarm: whose WHERE, domain and aggregates to apply; no weight passes ``WEIGHT_LIMIT``.
-        columns: of a batch.
+        batch: valid rows of one partition in log order.
         wheres: filters that take the place of the alarm's WHERE; a row is asked for if one of them
             is true of it. None for the alarm's own.
+        columns: of the batch, where other alarms read it, too.
 
     Returns:
         The rows left, in log order, and the fate of every row of the batch, shape (n,): ``USED``
@@ -132,7 +136,7 @@ def project(
     Raises:
         ValueError: a statistic that adds up values names no field.
     """
-    batch = columns.batch
+    columns = columns or Columns(batch.rows)
     count = len(batch)
     asked = np.ones(count, np.bool_)
     filters = columns.asked(tuple(wheres)) if wheres else None
@@ -150,7 +154,7 @@ def project(
     weight = np.ones((len(alarm.aggregates), count), np.int64)
     for statistic, spec in enumerate(alarm.aggregates):
         if spec.kind is Weight.LINEAR:
-            counts[statistic], weight[statistic] = _linear(spec, columns)
+            counts[statistic], weight[statistic] = columns.linear(spec.terms)
             continue
         if spec.field is not None:
             counts[statistic] &= columns.present(spec.field)
@@ -183,13 +187,12 @@ class Columns:
     """What alarms and their statistics read of a batch, made once however many of them read it.
 
     Args:
-        batch: valid rows of one partition in log order.
+        rows: declared fields as columns of their declared types.
     """
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, rows: pa.RecordBatch) -> None:
         """Begin with nothing made."""
-        self.batch = batch
-        self._rows = batch.rows
+        self._rows = rows
         self._cells: list[tuple[Domain, tuple[NDArray[np.int64], _Mask]]] = []
         self._made: dict[Hashable, Any] = {}
 
@@ -212,7 +215,7 @@ class Columns:
             _positions(self._rows.column(name), values)
             for name, values in zip(domain.fields, domain.values, strict=True)
         ]
-        cell = places[0] if places else np.zeros(len(self.batch), np.int64)
+        cell = places[0] if places else np.zeros(self._rows.num_rows, np.int64)
         known = cell >= 0
         for at, values in zip(places[1:], domain.values[1:], strict=True):
             known &= at >= 0
@@ -233,8 +236,22 @@ class Columns:
     def filtered(self, spec: AggregateSpec) -> _Mask:
         """Return for which rows a statistic's own filter is true: all, without one."""
         if spec.where is None:
-            return np.ones(len(self.batch), np.bool_)
+            return np.ones(self._rows.num_rows, np.bool_)
         return self.passing(spec.where)
+
+    def linear(self, terms: Sequence[Term]) -> tuple[_Mask, NDArray[np.int64]]:
+        """Return which rows count in a linear statistic, and what they weigh; shape (n,) each."""
+        counts: list[_Mask] = []
+        weight = np.zeros(self._rows.num_rows, np.int64)
+        for term in terms:
+            part = term.alone
+            here = self.filtered(part)
+            if part.field is not None:
+                here = here & self.present(part.field)
+            each = self.granules(part) if part.kind is Weight.SUM else 1
+            weight += np.where(here, term.factor * each, 0)
+            counts.append(here)
+        return in_some(counts), weight
 
     def present(self, field: str) -> _Mask:
         """Return which rows have a field, finite where it is a float."""
@@ -276,21 +293,6 @@ def _weights(
     if spec.kind is Weight.RANK:
         return np.where(granules > pivots, np.int64(spec.above), np.int64(spec.not_above))
     return granules * spec.scale - pivots
-
-
-def _linear(spec: AggregateSpec, columns: Columns) -> tuple[_Mask, NDArray[np.int64]]:
-    """Return which rows count in a linear statistic, and what they weigh there; shape (n,) each."""
-    counts: list[_Mask] = []
-    weight = np.zeros(len(columns.batch), np.int64)
-    for term in spec.terms:
-        part = term.alone
-        here = columns.filtered(part)
-        if part.field is not None:
-            here = here & columns.present(part.field)
-        each = columns.granules(part) if part.kind is Weight.SUM else 1
-        weight += np.where(here, term.factor * each, 0)
-        counts.append(here)
-    return in_some(counts), weight
 
 
 def _parts(spec: AggregateSpec) -> tuple[AggregateSpec, ...]:

@@ -189,11 +189,11 @@ class FeedCounters:
         Returns:
             The fate of every row, shape (n,): the farthest that any alarm brought it.
         """
-        columns = Columns(batch)
+        columns = Columns(batch.rows)
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
         for alarm, counters in self._selections:
             wheres = counters[0].wheres
-            rows, fates = project(alarm, columns, wheres if len(wheres) > 1 else ())
+            rows, fates = project(alarm, batch, wheres if len(wheres) > 1 else (), columns)
             taken = counters[0].add(rows)
             for counter in counters[1:]:
                 np.maximum(taken, counter.add(rows), out=taken)

@@ -68,7 +68,6 @@ class Field:
         hi: upper clip.
         resolution: smallest step that sums count; 1 for integers unless said otherwise.
         domain_file: what the file of the domain is called, for messages; ``None`` for a list.
-        fixed: whether a privacy unit never changes it, as a customer's country; only warnings ask.
     """
 
     name: str
@@ -78,7 +77,6 @@ class Field:
     hi: Fraction | None = None
     resolution: Fraction | None = None
     domain_file: str | None = field(default=None, compare=False)
-    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

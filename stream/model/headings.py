@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
 from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Feed
 
-__all__ = ["group_name", "heading"]
+__all__ = ["group_name", "heading", "sum_text"]
+
+_FACTORS: Final = {Fraction(1): "", Fraction(-1): "-"}
 
 
 def group_name(group: Mapping[str, str]) -> str:
@@ -33,19 +36,16 @@ def heading(spec: AggregateSpec, feed: Feed) -> str:
         case Weight.RANK:
             words = f"RANK({spec.field})"
         case Weight.LINEAR:
-            return _added_up(spec, feed)
+            return sum_text(
+                (term.factor * spec.per_unit / term.alone.per_unit, heading(term.alone, feed))
+                for term in spec.terms
+            )
         case _:
             words = f"COUNT({spec.field or '*'})"
     return words + (" FILTER" if spec.where is not None else "")
 
 
-def _added_up(spec: AggregateSpec, feed: Feed) -> str:
-    """Return the terms of a linear statistic, with the coefficients that they were written with."""
-    words = ""
-    for term in spec.terms:
-        coefficient = term.factor * spec.per_unit / term.alone.per_unit
-        sign = ("-" if coefficient < 0 else "+") if words else ("-" if coefficient < 0 else "")
-        size = "" if abs(coefficient) == 1 else f"{decimal(abs(coefficient))} * "
-        space = " " if words else ""
-        words += f"{space}{sign}{space}{size}{heading(term.alone, feed)}"
-    return words
+def sum_text(terms: Iterable[tuple[Fraction, str]]) -> str:
+    """Return a sum as SQL: coefficients, and what each is of."""
+    parts = (f"{_FACTORS.get(factor, f'{decimal(factor)} * ')}{of}" for factor, of in terms)
+    return " + ".join(parts).replace("+ -", "- ")

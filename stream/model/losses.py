@@ -97,9 +97,9 @@ def equivalent_text(gaussian: Gaussian | None, units: int) -> str:
     return f" (epsilon {epsilon:.3f} with delta {float(gaussian.delta):g}, gdp)"
 
 
-def shown_entropy(nats: float, digits: int = 10) -> float:
+def shown_entropy(nats: float) -> float:
     """Return a min-entropy as it is shown: what comes behind differs between processors."""
-    return float(f"{nats:.{digits}g}")
+    return float(f"{nats:.10g}")
 
 
 def shown_epsilon(gaussian: Gaussian | None, units: int) -> float:

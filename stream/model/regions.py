@@ -84,10 +84,7 @@ def cells_of(alarm: Alarm) -> Iterator[tuple[Value, ...]]:
 
 
 def cell_values(alarm: Alarm) -> tuple[tuple[ValueSet, ...], ...]:
-    """Return, per attribute of ``group_by_of``, what an event's value may be to count as each.
-
-    A set is empty where a value of the field's type is never written so.
-    """
+    """Return, per attribute of ``group_by_of``, what an event's value may be to count as each."""
     return tuple(_apart(kind, values) for _, kind, values in _declared(alarm, alarm.domain))
 
 
@@ -163,12 +160,7 @@ def _around(parts: Iterable[Region]) -> Region:
 def _grouped(alarm: Alarm) -> Region:
     """Return the declared values of the fields that the alarm groups by."""
     declared = _declared(alarm, alarm.counted)
-    return Region.of({name: _together(kind, values) for name, kind, values in declared})
-
-
-@lru_cache(maxsize=_DOMAINS)
-def _together(kind: FieldType, values: tuple[FieldValue, ...]) -> ValueSet:
-    return _listed(kind, values)
+    return Region.of({name: _listed(kind, values) for name, kind, values in declared})
 
 
 @lru_cache(maxsize=_DOMAINS)
@@ -178,38 +170,28 @@ def _apart(kind: FieldType, values: tuple[FieldValue, ...]) -> tuple[ValueSet, .
 
 def _declared(
     alarm: Alarm, domain: Domain
-) -> Iterator[tuple[str, FieldType, tuple[str | int | bool, ...]]]:
+) -> Iterator[tuple[str, FieldType, tuple[str | int, ...]]]:
     """Yield the attribute, the type and the declared values of every field of a domain."""
     for name, values in zip(domain.fields, domain.values, strict=True):
         kind = alarm.feed.fields[name].type
         yield attribute_of(alarm.feed, name), kind, typed(values, kind)
 
 
-def typed(values: Sequence[str], kind: FieldType) -> tuple[str | int | bool, ...]:
+def typed(values: Sequence[str], kind: FieldType) -> tuple[str | int, ...]:
     """Return the declared values of a field as events have them.
 
-    Those that a value of the field's type is never written as are strings still: no event has them.
+    Raises:
+        ValueError: the field is neither a string nor an integer: nothing is grouped by it.
     """
-    match kind:
-        case FieldType.INTEGER | FieldType.TIMESTAMP:
-            return tuple(_integer(value) for value in values)
-        case FieldType.BOOLEAN:
-            return tuple({"true": True, "false": False}.get(value, value) for value in values)
-        case FieldType.STRING:
-            return tuple(values)
-        case FieldType.FLOAT:
-            raise ValueError("a float has no domain: nothing is grouped by it")
+    if kind is FieldType.INTEGER:
+        return tuple(map(int, values))
+    if kind is FieldType.STRING:
+        return tuple(values)
+    raise ValueError("events are grouped by strings and integers")
 
 
-def _integer(text: str) -> int | str:
-    try:
-        number = int(text)
-    except ValueError:
-        return text
-    return number if str(number) == text else text
-
-
-def _listed(kind: FieldType, values: Iterable[FieldValue]) -> ValueSet:
+@lru_cache(maxsize=_DOMAINS)
+def _listed(kind: FieldType, values: tuple[FieldValue, ...]) -> ValueSet:
     """Return the set of those literals that are of a type."""
     if kind in _WHOLE:
         return ValueSet.integers(*(value for value in values if isinstance(value, int)))

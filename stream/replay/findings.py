@@ -78,11 +78,12 @@ class AlarmSurvey:
         self._ends = np.array([window.end_ms for window in windows], np.int64)
 
     def add(
-        self, columns: Columns, dated: _Mask, in_time: _Mask
+        self, batch: Batch, columns: Columns, dated: _Mask, in_time: _Mask
     ) -> tuple[NDArray[np.uint8], _Mask, _Mask]:
         """Count a batch.
 
         Args:
+            batch: its rows.
             columns: of the batch.
             dated: rows in the history.
             in_time: rows that did not come too early or too late.
@@ -90,9 +91,9 @@ class AlarmSurvey:
         Returns:
             Per row its fate, whether nothing but its time may be wrong, and whether it is usable.
         """
-        rows, fates = project(self.alarm, columns)
+        rows, fates = project(self.alarm, batch, columns=columns)
         self.asked += int(np.count_nonzero(fates))
-        ready, times = fates == Fate.USED, columns.batch.time_ms
+        ready, times = fates == Fate.USED, batch.time_ms
         began, ended = (np.searchsorted(at, times, "right") for at in (self._starts, self._ends))
         inside = began > ended
         outside = np.flatnonzero(ready & dated & ~inside)
@@ -182,8 +183,8 @@ class FeedSurvey:
         from_ms, until_ms = self.declared.history or (0, TIME_END_MS)
         dated = (batch.time_ms >= from_ms) & (batch.time_ms < until_ms)
         in_time = np.ones(len(batch), np.bool_) if fates is None else fates == Fate.USED
-        columns = Columns(batch)
-        each = zip(*(one.add(columns, dated, in_time) for one in self.alarms), strict=True)
+        columns = Columns(batch.rows)
+        each = zip(*(one.add(batch, columns, dated, in_time) for one in self.alarms), strict=True)
         farthest, ready, usable = (np.maximum.reduce(one) for one in each)
         self.usable += int(np.count_nonzero(usable))
         if fates is None:

@@ -1,20 +1,14 @@
-"""The page on tests of alarms: its example does what the page prints, and its schema knows it."""
+"""The page on tests of alarms: its example does what the page prints, and it has every key."""
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
-import yaml
-from jsonschema import Draft202012Validator
 
 from stream.config.cases.keys import CasesModel
 from stream.config.closed import told
-from stream.config.schema.document import cases_schema
-from tests.support.badinputs.shapes import GOOD_CASES
 from tests.support.commands import tocsin
-from tests.support.examples import EXAMPLES
 from tests.support.mappings import models_of
 from tests.support.tree import blocks, text_of
 
@@ -24,7 +18,6 @@ PAGE = text_of("docs/how-to/test-alarms.md")
 PASSES, FAILS = blocks(PAGE, "text")
 README = text_of("README.md")
 (ALARMS,) = re.findall(r"```yaml\n(# alarms.yaml\n.*?)```", README, flags=re.DOTALL)
-SCHEMA = cases_schema()
 
 
 @pytest.fixture
@@ -48,33 +41,8 @@ def test_the_example_prints_what_the_page_says(folder):
 
 
 @pytest.mark.parametrize("place", MODELS, ids=".".join)
-def test_the_page_and_the_schema_have_every_key(place):
-    """A key that is added to the models is described to editors, and on the page."""
+def test_the_page_has_every_key(place):
+    """A key that is added to the models is described there, and on the page."""
     keys = MODELS[place].model_fields
     assert told(MODELS[place]).keys() == keys.keys()
     assert all(re.search(rf"[`\n {{-]{key}[`:]", PAGE) for key in keys)
-
-
-@pytest.mark.parametrize("text", [EXAMPLE, GOOD_CASES], ids=["page", "good"])
-def test_an_editor_underlines_what_is_wrong(text):
-    """Good files pass the schema; a misspelt key or a value of another form does not."""
-    check = Draft202012Validator(json.loads(tocsin("schema", "--tests").stdout))
-    assert check.is_valid(yaml.safe_load(text.replace("T09:00", "x").replace("T10:00", "x")))
-    Draft202012Validator.check_schema(SCHEMA)
-    for old, new in (
-        ("alarms: ", "alarm: "),
-        ("name: ", "nam: "),
-        ("windows:", "window:"),
-        ("start: ", "starts: "),
-        ("tests:", "tests: none\nothers:"),
-    ):
-        assert not check.is_valid(yaml.safe_load(text.replace(old, new))), new
-
-
-@pytest.mark.parametrize(
-    "path", sorted(EXAMPLES.glob("*/*_test.yaml")), ids=lambda path: path.parent.name
-)
-def test_the_examples_pass_the_schema(path):
-    """What a newcomer copies is not underlined."""
-    text = re.sub(r"start: \S+", "start: x", path.read_text())
-    assert Draft202012Validator(SCHEMA).is_valid(yaml.safe_load(text))

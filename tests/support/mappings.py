@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from stream.config.alarms.mechanism_keys import MechanismModel, model_of
 from stream.config.closed import keys_of
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def models_of(model: type[Any], place: tuple[str, ...] = ()) -> dict[tuple[str, 
 def _models(at: tuple[str, ...], kind: Any) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
     """Yield the models that read what is of a type; the second way to read it has its name."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        yield at, model_of() if kind is MechanismModel else kind
+        yield at, kind
     elif get_origin(kind) in (dict, list):
         yield from _models((*at, "*"), get_args(kind)[-1])
     elif get_origin(kind) is Annotated:

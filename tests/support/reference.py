@@ -22,7 +22,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
 from stream.config.sql.kinds import span_of_terms
 from stream.counting.counter import WindowCounter
-from stream.counting.projection import Columns, project
+from stream.counting.projection import project
 from stream.events.decoder import Batch
 from stream.events.units import Units
 from stream.model.alarm import AggregateSpec, Alarm, FirstTolerances, Term
@@ -332,7 +332,7 @@ def decoded(events: list[Event]) -> Batch:
 def count(query: Alarm, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
     """Return what the real counter finds in windows."""
     counter = WindowCounter(query, budget)
-    rows, _ = project(query, Columns(decoded(log)))
+    rows, _ = project(query, decoded(log))
     counter.add(rows)
     return {index: cut(counter, index) for index in indexes}
 

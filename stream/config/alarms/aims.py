@@ -94,7 +94,8 @@ class AimReader:
         units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
         if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
-            raise self.findings.wrong("tolerance", message, self._one_each(whole))
+            written = mapping_text({atom.text: whole for atom in self._compared})
+            raise self.findings.wrong("tolerance", message, f"write tolerance: {written}")
         for text, value in written.items():
             at = ("tolerance", text)
             with suppress(Refused):
@@ -119,12 +120,6 @@ class AimReader:
         shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
         message = f"HAVING has no comparison `{shown}`"
         raise self.findings.wrong(at, message, f"write one of: {written}", key=True)
-
-    def _one_each(self, value: Fraction) -> str:
-        """Return the mapping to write instead of one number, as near to it as each may have."""
-        units = {atom.text: self.counting.spec_of(atom).per_unit for atom in self._compared}
-        entries = {text: value // unit * unit for text, unit in units.items()}
-        return f"write tolerance: {mapping_text(entries)}"
 
     def _amount(self, value: Fraction, atom: CountedAtom, at: Loc) -> int:
         """Return a tolerance in units of a statistic."""
@@ -171,10 +166,9 @@ class AimReader:
             if not (tolerance or atom.guard) and self._room(atom)
         ]
         if zero and "tolerance" not in self.open:
-            whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
             self.findings.warn(
                 "tolerance",
-                f"tolerance 0{whose} has the highest cost",
+                f"tolerance 0 for {', '.join(zero)} has the highest cost",
                 "write how far below the threshold the alarm may fire, as tolerance: 5",
             )
         condition = self.counting.condition
@@ -183,14 +177,11 @@ class AimReader:
             if atom.name not in (asked.guards | asked.extremes) & {*condition.formula.literals}:
                 continue
             quorum = int(asked.atoms[atom.name].thresholds[0])
-            takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
-            if atom.name in asked.extremes:
-                takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
                     "sql",
-                    f"the alarm fires from {takes} only, because an empty aggregate is NULL;"
-                    f" max_fnr does not cover groups with fewer {rows}",
+                    f"the alarm fires from {quorum} rows for {atom.text} only, because an empty"
+                    " aggregate is NULL; max_fnr does not cover groups with fewer of these",
                 )
 
 

@@ -21,16 +21,12 @@ from operators.conditions.condition import Aim
 from operators.conditions.widths import Relative, half_widths
 from operators.deciders import (
     Average,
-    ExponentialBand,
     HistogramBand,
-    LaplaceBand,
     OverDomain,
     PrivateBound,
     Quantile,
     TightBand,
     choose,
-    effective_from,
-    kept_from,
     planned,
 )
 from stream.config.alarms.band_statistics import (
@@ -153,10 +149,7 @@ class BandReader:
             decider = OverDomain(decider)
         self._check_size(decider)
         aggregates, condition = counting_of(decider, kind, measure, references)
-        least = None
-        if feed_reference is None or not self.asked.relative:
-            least = int(half_widths(tau, references).min())
-        self._warn(decider, kind, least)
+        self._warn(decider, kind)
         distance = f"{measure.text} - REFERENCE"
         return ReadAlarm(
             aggregates=aggregates,
@@ -233,10 +226,9 @@ class BandReader:
             if name not in self.feeds:
                 raise ConfigError(f"`{name}` is not a feed", hint=closest(name, self.feeds))
             feed = self.feeds[name]
-            self._check_times(feed)
             read = self._read_on(feed)
             counted = self.asked.measure if read.band is None else read.band.measure
-            self._check_fields(feed, counted)
+            self._check(feed, counted)
             aggregates = self._counted(feed, counted)
         if feed.clock is Clock.APPEND_TIME:
             self.findings.note(
@@ -247,23 +239,6 @@ class BandReader:
         timeout_ms = self.model.timing.reference_timeout_ms or self.model.timing.decide_timeout_ms
         return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
 
-    def _check_times(self, feed: Feed) -> None:
-        """Refuse a feed whose windows might never end beside the alarm's."""
-        own = self.parsed.feed
-        if own.clock is not Clock.WATERMARKS:
-            return
-        if feed.clock is not Clock.WATERMARKS:
-            raise ConfigError(
-                f"`{own.name}` has clock: watermarks, but its reference `{feed.name}` has not",
-                hint=f"write clock: watermarks in `{feed.name}`",
-            )
-        (first, last), (start, end) = (each.history or _ALWAYS for each in (feed, own))
-        if first > start or end > last:
-            raise ConfigError(
-                f"the history of `{feed.name}` does not cover that of `{own.name}`",
-                hint="declare the same history",
-            )
-
     def _read_on(self, feed: Feed) -> ParsedQuery:
         """Return the alarm's SQL as read against a feed."""
         try:
@@ -273,21 +248,31 @@ class BandReader:
             message = f"the SQL does not fit `{feed.name}`: {problem.message}"
             raise ConfigError(message, hint=hint) from None
 
-    def _check_fields(self, feed: Feed, measure: Measure) -> None:
-        """Refuse other groups, or another unit of the aggregate."""
+    def _check(self, feed: Feed, measure: Measure) -> None:
+        """Refuse other windows, other groups, or another unit of the aggregate."""
         own = self.parsed.feed
-        for name in self.parsed.group:
-            if feed.fields[name].domain != own.fields[name].domain:
-                raise ConfigError(
-                    f"`{name}` has another domain in `{feed.name}` than in `{own.name}`",
-                    hint="declare the same values in the same order",
-                )
-        if measure.function in COUNTS or measure.field is None:
-            return
-        if feed.fields[measure.field].resolution != own.fields[measure.field].resolution:
+        (first, last), (start, end) = (each.history or _ALWAYS for each in (feed, own))
+        if own.clock is Clock.WATERMARKS and (
+            feed.clock is not own.clock or first > start or end > last
+        ):
             raise ConfigError(
-                f"`{measure.field}` has another resolution in `{feed.name}` than in `{own.name}`",
-                hint="declare the same resolution; clips may differ",
+                f"windows of `{own.name}`, with clock: watermarks, may never end in `{feed.name}`",
+                hint=f"write clock: watermarks and the same history in `{feed.name}`",
+            )
+        unlike = [
+            name
+            for name in self.parsed.group
+            if feed.fields[name].domain != own.fields[name].domain
+        ]
+        name = measure.field
+        if measure.function not in COUNTS and name is not None:
+            same = feed.fields[name].resolution == own.fields[name].resolution
+            unlike += [] if same else [name]
+        if unlike:
+            raise ConfigError(
+                f"`{unlike[0]}` has another domain or resolution in `{feed.name}` than in"
+                f" `{own.name}`",
+                hint="declare the same domain and resolution; clips may differ",
             )
 
     def _counted(
@@ -366,59 +351,19 @@ class BandReader:
                 "write decider: tight, or declare a coarser resolution for the field",
             )
 
-    def _warn(self, decider: Decider, kind: Kind, tau: int | None) -> None:
-        """Warn of empty cells, of what is kept from a distance on only, and of narrow bands.
-
-        Args:
-            decider: planned for the alarm.
-            kind: its aggregate.
-            tau: the smallest half-width of a cell; ``None`` where references are counted.
-        """
+    def _warn(self, decider: Decider, kind: Kind) -> None:
+        """Warn of empty cells, and of a decider that does not keep max_fnr everywhere."""
         if isinstance(kind, Quantile | Average):
-            fires = "the alarm fires"
-            if isinstance(kind, Quantile) and decider.name == "em":
-                fires = "noise decides whether the alarm fires"
             self.findings.warn(
                 "sql",
-                f"{self.asked.measure.text} of an empty group is in no band: {fires}",
+                f"{self.asked.measure.text} of an empty group is in no band: the alarm may fire",
                 "remove groups that may be empty from the domain, or expect their alarms",
                 offset=self.asked.measure.offset,
             )
         if decider.name != "tight":
-            self._warn_of_misses(decider, tau)
-        if isinstance(kind, Quantile | Average) or tau is None:
-            return
-        least = effective_from(decider, kind, self.model.max_fnr)
-        if least is not None and tau < least:
-            self._warn_of_width(decider, least)
-
-    def _warn_of_width(self, decider: Decider, least: int) -> None:
-        """Say from what half-width, or reference, on cells that meet it seldom ring."""
-        hint = "write a larger tau, or a larger epsilon"
-        what, from_here = "tau", least
-        if isinstance(decider.tau, Relative):
-            what, from_here = "reference", decider.tau.reached_from(least)
-        reached = f"with a {what} of {decimal(from_here * self._resolution)} or more"
-        if least >= _FARTHEST:
-            reached, hint = "with a larger epsilon", "write a larger epsilon"
-        self.findings.warn(
-            "sql",
-            f"the band is narrow: at the reference, {decider.name} fires with probability"
-            f" {float(self.model.max_fnr):g} or less only {reached}",
-            hint,
-            offset=self.asked.tau_offset,
-        )
-
-    def _warn_of_misses(self, decider: Decider, tau: int | None) -> None:
-        """Say where a decider keeps max_fnr, if not everywhere outside its band."""
-        promised = f"max_fnr {decimal(self.model.max_fnr)}"
-        message = f"it is not known at which distance {decider.name} keeps {promised}"
-        if isinstance(decider, LaplaceBand | ExponentialBand) and tau is not None:
-            kept = kept_from(decider, float(self.model.max_fnr), tau)
-            message = f"{decider.name} keeps {promised} nowhere"
-            if kept is not None:
-                where = ", where that is the smallest" if self.asked.relative else ""
-                message = f"{decider.name} keeps {promised} only at a distance of"
-                message += f" {decimal(kept * self._resolution)} or more from the reference{where}"
-        hint = "write decider: tight, which keeps it everywhere outside the band"
-        self.findings.warn(_DECIDER, message, hint)
+            self.findings.warn(
+                _DECIDER,
+                f"{decider.name} keeps max_fnr {decimal(self.model.max_fnr)} far from the reference"
+                " only, if at all",
+                "write decider: tight, which keeps it everywhere outside the band",
+            )

@@ -47,12 +47,9 @@ def baseline_of(
     if model.baseline is None:
         return None
 
-    findings, measures = tables.findings, set(parsed.measures)
-    if parsed.members:
-        message = "an alarm that counts groups has no baseline"
-        raise findings.wrong("baseline", message, "remove it")
-    if len(measures) != 1:
-        message = f"baseline needs a condition with one aggregate; this one has {len(measures)}"
+    findings, measures = tables.findings, parsed.measures
+    if parsed.members or len(measures) != 1:
+        message = "baseline needs a condition with one aggregate, which counts no groups"
         hint = "remove it, or write an alarm for each aggregate"
         raise findings.wrong("baseline", message, hint)
     (measure,) = measures
@@ -61,12 +58,9 @@ def baseline_of(
     lowest = None if least is None or relative else least * measure.unit
 
     def checked(number: Fraction) -> Fraction:
-        if abs(number / measure.unit) >= _FARTHEST:
-            message = "the baseline needs more than 60 bits"
-            raise ConfigError(message, hint="write a smaller number")
-        if lowest is not None and number < lowest:
-            message = f"{measure.text} is never below {decimal(lowest)}"
-            raise ConfigError(message, hint="write a larger baseline")
+        if abs(number / measure.unit) >= _FARTHEST or (lowest is not None and number < lowest):
+            message = f"{measure.text} is never {decimal(number)}"
+            raise ConfigError(message, hint="write a number that it may be")
         return number
 
     return tables.per_cell(

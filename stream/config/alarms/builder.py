@@ -36,7 +36,7 @@ from stream.windows.cumulative import CumulativeCalendar, looks_of
 from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from zoneinfo import ZoneInfo
 
     from stream.config.alarms.severities import Level
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
-    from stream.config.sql.comparisons import Asked, Measure
+    from stream.config.sql.comparisons import Asked
     from stream.config.sql.select import ParsedQuery
     from stream.config.tables import Table
     from stream.model.alarms import Budget
@@ -160,9 +160,9 @@ class AlarmBuilder:
             message = "no event can meet WHERE, so nothing would be counted"
             hint = "write conditions that values of the declared domains can meet"
             findings.wrong("sql", message, hint, parsed.where_offset)
-        return self._finished(alarm, parsed.measures)
+        return self._finished(alarm)
 
-    def _finished(self, alarm: Alarm, measures: Sequence[Measure]) -> Alarm:
+    def _finished(self, alarm: Alarm) -> Alarm:
         """Return the alarm with its fingerprint, if its runs can be."""
         queued = len(alarm.domain) * (alarm.aim.questions - 1) if alarm.aim.put_back else 0
         if queued > _MOST_QUEUED:
@@ -173,7 +173,7 @@ class AlarmBuilder:
         try:
             aim = replace(alarm.aim, panes=alarm.aim.looks)  # as few as a window can have
             price(alarm.mechanism, alarm.condition, aim, band=alarm.band)
-            tell(alarm, measures, self.budget, self.findings)
+            tell(alarm, self.budget, self.findings)
         except ConfigError as error:  # its first word may be the key that is wrong
             place = ("mechanism", alarm.mechanism, error.message.split()[0].rstrip(",:"))
             raise self.findings.wrong(place, error.message, error.hint) from None
@@ -211,7 +211,11 @@ class AlarmBuilder:
         parsed, model, findings = level.parsed, level.model, level.findings
         tables = replace(tables, findings=findings)
         asked, of_bands = parsed.band, mechanism_of(model.mechanism.name).bands is not None
-        if asked is not None and of_bands:
+        if (asked is not None) is not of_bands:
+            names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
+            message = f"a band around REFERENCE and mechanism: {names} need each other"
+            raise findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
+        if asked is not None:
             return BandReader(
                 model=model,
                 parsed=parsed,
@@ -223,13 +227,6 @@ class AlarmBuilder:
                 feeds=self.feeds,
                 reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
             ).read()
-        if asked is not None:
-            names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
-            message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
-            raise self.findings.wrong("sql", message, hint, asked.offset)
-        if of_bands:
-            message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
-            raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
         aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
         texts = tuple(atom.text for atom in counting.atoms)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from math import ceil, floor, inf, prod
+from math import ceil, floor, prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.config.alarms.reduction import Function
+from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.alarms.thresholds import unlike_cells
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ __all__ = ["constant_condition"]
 _MOST_TRIED: Final = 1 << 24
 """Outcomes of a condition that are looked at: those of further cells are not."""
 
-_Cut = tuple[Fraction | float, int]
-"""A place between values: before (0) or after (1) a number."""
+_BARELY: Final = Fraction(1, 10**13)
+"""An average is above a number from here on: thresholds of averages lie farther apart."""
 
 
 def constant_condition(
@@ -72,36 +72,32 @@ def _truth(
 ) -> dict[Asked, NDArray[np.bool_]]:
     """Return the outcomes of a measure's comparisons wherever its values may lie.
 
-    A value lies at one cut and below the next; cuts are numbered in order.
+    They are those of its least value, of every value from which on a comparison has another
+    outcome, and of NULL.
 
     Returns:
         Each in shape (places, cells).
     """
-    cuts = {
-        asked: [_cut(value, asked) for value in each.values]
+    starts = {
+        asked: each.over_cells(np.array([_start(value, asked) for value in each.values]))[cells]
         for asked, each in levels.items()
         if asked.measure == measure
     }
-    (least, most), after = measure.span, int(measure.function is Function.AVG)
-    low = (-inf if least is None else least, 0)  # all values are at this one, and none is at `high`
-    high = ((inf if most is None else most) + 1 - after, after)
-    ranks = {cut: rank for rank, cut in enumerate(sorted({low, high}.union(*cuts.values())))}
-    rows = {
-        asked: levels[asked].over_cells(np.array([ranks[cut] for cut in row], np.int64))[cells]
-        for asked, row in cuts.items()
-    }
-    places = np.stack([np.full(len(cells), ranks[low]), *rows.values()])
-    places = np.where((ranks[low] < places) & (places < ranks[high]), places, ranks[low])
+    least, most = measure.span
+    least = -LARGEST_STATISTIC if least is None else least
+    most = LARGEST_STATISTIC if most is None else most
+    places = np.stack([np.full(len(cells), least), *starts.values()])
+    places = np.where((least <= places) & (places <= most), places, least)
     null = np.zeros((int(measure.nullable), len(cells)), np.bool_)
     return {
-        asked: np.concatenate([(places >= row) == asked.comparison.upward, null])
-        for asked, row in rows.items()
+        asked: np.concatenate([(places >= start) == asked.comparison.upward, null])
+        for asked, start in starts.items()
     }
 
 
-def _cut(value: Fraction, asked: Asked) -> _Cut:
-    """Return the cut whose upper side a comparison (or its negation) asks for."""
+def _start(threshold: Fraction, asked: Asked) -> int | Fraction:
+    """Return the least value on the upper side of a comparison, or of its negation."""
     after = asked.comparison.after
     if asked.measure.function is Function.AVG:
-        return value, int(after)
-    return (floor(value) + 1 if after else ceil(value)), 0  # all else is whole granules
+        return threshold + after * _BARELY
+    return floor(threshold) + 1 if after else ceil(threshold)  # all else is whole granules

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stream.config.findings import Problem
     from stream.config.keys import AlarmModel
     from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.windows.calendars import Calendar
 
@@ -27,7 +28,7 @@ __all__ = ["LEVELS_HINT", "excluded"]
 LEVELS_HINT: Final = "write HAVING COUNT(*) > SEVERITY and severity: {warning: 80, critical: 100}"
 """How severity levels are written."""
 
-_WRITTEN: Final = "write mechanism and tolerance, without false_alarms and max_delay"
+_WRITTEN: Final = "a mechanism and a tolerance, without false_alarms and max_delay"
 _ADDED_UP: Final = COUNTS | {Function.SUM}
 _GIVEN: Final = "max_fnr_given_no_alarm"
 _OF_RUNS: Final = ("max_alarms", "repeat", "repeat_in", _GIVEN)
@@ -52,52 +53,43 @@ def excluded(
     """
     searched = bool(left_open) or model.false_alarms is not None or model.max_delay is not None
     yield from misplaced_keys(model)
-    yield from _of_search(model, left_open if searched else None, budget)
-    yield from _of_rates(model, searched=searched)
+    if searched:
+        yield from _of_search(model, left_open, budget)
+    max_fpr = model.mechanism.max_fpr
+    if model.max_fnr + (max_fpr or model.max_fnr) >= 1:
+        message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
+        at = "max_fnr" if max_fpr is None else model.mechanism.at("max_fpr")
+        yield at, message, "write smaller probabilities, as 0.05"
     yield from _of_early_alarms(model.mechanism, parsed, budget)
-    if calendar is not None and model.mechanism.max_fnr_given_no_alarm is not None:
-        at = model.mechanism.at(_GIVEN)
-        if searched:
-            yield at, f"`tocsin lock` cannot choose with {_GIVEN}", _WRITTEN
-        if longest_run(calendar, budget.periods, parsed.feed.history) is None:
-            hint = "write privacy_unit: user with a period, or the feed's history"
-            yield at, f"{_GIVEN} needs SVT runs that end", hint
+    if (
+        calendar is not None
+        and model.mechanism.max_fnr_given_no_alarm is not None
+        and longest_run(calendar, budget.periods, parsed.feed.history) is None
+    ):
+        hint = "write privacy_unit: user with a period, or the feed's history"
+        yield model.mechanism.at(_GIVEN), f"{_GIVEN} needs SVT runs that end", hint
     least_ms = 0 if calendar is None else least_hold_ms(calendar)
     if model.hold is not None and model.hold < least_ms:
         message = "hold is shorter than the time in which the same events may fire the alarm again"
         yield "hold", message, f"write hold: {duration(least_ms)} or more"
-    yield from _of_levels(model, parsed, searched=searched)
+    yield from _of_levels(model, parsed)
 
 
-def _of_search(
-    model: AlarmModel, left_open: tuple[str, ...] | None, budget: Budget
-) -> Iterator[Problem]:
-    """Yield what ``tocsin plan`` cannot look for; nothing where it looks for nothing."""
-    lacks = [key for key in ("baseline", "false_alarms") if getattr(model, key) is None]
-    if left_open is not None and lacks:
-        message = f"`tocsin lock` needs {' and '.join(lacks)} to choose the missing keys"
-        examples = {"baseline": "baseline: 60", "false_alarms": "false_alarms: 1 per week"}
-        hint = f"write {' and '.join(examples[key] for key in lacks)}; or a mechanism and a"
-        hint += " tolerance, without max_delay and false_alarms"
-        yield (), message, hint
-    if left_open and budget.gaussian is not None:
-        what = f"`tocsin lock` cannot choose {' and '.join(left_open)} with privacy: gdp"
-        yield (), what, "write them, or privacy: pure"
-
-
-def _of_rates(model: AlarmModel, *, searched: bool) -> Iterator[Problem]:
-    """Yield rates that no mechanism keeps, or that no lock is looked for with."""
+def _of_search(model: AlarmModel, left_open: tuple[str, ...], budget: Budget) -> Iterator[Problem]:
+    """Yield what ``tocsin plan`` cannot look for."""
     how = model.mechanism
-    if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
-        message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
-        at = "max_fnr" if how.max_fpr is None else how.at("max_fpr")
-        yield at, message, "write smaller probabilities, as 0.05"
-    if searched and how.bounded_error == "fpr":
-        yield (
-            how.at("bounded_error"),
-            "`tocsin lock` cannot choose with bounded_error: fpr",
-            _WRITTEN,
-        )
+    if model.baseline is None or model.false_alarms is None:
+        message = "`tocsin lock` needs baseline and false_alarms to choose the missing keys"
+        yield (), message, f"write baseline: 60 and false_alarms: 1 per week; or {_WRITTEN}"
+    chosen: tuple[tuple[str | Loc, str, object], ...] = (
+        ((), "privacy: gdp", left_open and budget.gaussian is not None),
+        (how.at(_GIVEN), _GIVEN, how.max_fnr_given_no_alarm is not None),
+        (how.at("bounded_error"), "bounded_error: fpr", how.bounded_error == "fpr"),
+        ("severity", "severity levels", model.severity is not None),
+    )
+    for at, what, there in chosen:
+        if there:
+            yield at, f"`tocsin lock` cannot choose with {what}", f"write {_WRITTEN}"
 
 
 def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -> Iterator[Problem]:
@@ -114,16 +106,14 @@ def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -
             yield how.at(key), message, f"remove {key}"
 
 
-def _of_levels(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iterator[Problem]:
+def _of_levels(model: AlarmModel, parsed: ParsedQuery) -> Iterator[Problem]:
     """Yield what severity levels do not go together with."""
     leaves = list(parsed.having.leaves())
     words = [each.threshold.offset for each in leaves if each.threshold.of_severity]
-    if model.severity is None:
-        yield from [("sql", "SEVERITY has no levels", LEVELS_HINT, at) for at in words[:1]]
-        return
-    if not words:
-        message = "severity needs SEVERITY in HAVING"
-        yield "severity", message, LEVELS_HINT
+    if bool(words) is (model.severity is None):
+        at = ("sql", words[0]) if words else ("severity", None)
+        yield at[0], "severity and SEVERITY in HAVING need each other", LEVELS_HINT, at[1]
+    if not words or model.severity is None:
         return
     added_up = len(leaves) == 1 and leaves[0].measure.function in _ADDED_UP
     if not added_up or parsed.cumulative or parsed.members:
@@ -135,5 +125,3 @@ def _of_levels(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Ite
     if model.hold is not None:
         message = "hold would keep a warning from becoming critical"
         yield "hold", message, "remove hold, or write one alarm per level"
-    if searched:
-        yield "severity", "`tocsin lock` cannot choose with severity levels", _WRITTEN

@@ -7,11 +7,10 @@ that its descriptor names (``operators.descriptors.Mechanism.keys``), and no oth
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field, ValidationInfo, WrapValidator, create_model
-from pydantic_core import PydanticUndefined, core_schema
+from pydantic import Field, WrapValidator, create_model
+from pydantic_core import PydanticUndefined
 
 from operators.deciders import DECIDER_NAMES
 from operators.descriptors import WINDOW_KEYS, Mechanism
@@ -30,7 +29,7 @@ from stream.config.scalars import (
 )
 
 if TYPE_CHECKING:
-    from pydantic_core import CoreSchema
+    from collections.abc import Callable
 
     from stream.config.yamlfile import Loc
 
@@ -38,9 +37,9 @@ __all__ = [
     "AUTO",
     "OWN_KEYS",
     "MechanismModel",
+    "Mechanisms",
     "Release",
     "WrittenMechanism",
-    "model_of",
     "refusal",
 ]
 
@@ -187,23 +186,18 @@ def _own(mechanism: Mechanism) -> Any:
     return create_model(mechanism.name, __base__=_Own, **fields)
 
 
-@cache
-def model_of(*names: str) -> type[Closed]:
-    """Return the model of a mapping with one of some mechanisms, of all if none is named.
-
-    A file names few of them: so a start makes few models.
-    """
-    fields: Any = {
-        name: (
-            _own(_WRITTEN[name]) | None,
-            Field(default=None, description=_WRITTEN[name].releases),
-        )
-        for name in names or _WRITTEN
-    }
-    return create_model("Mechanisms", __base__=_Mechanisms, **fields)
+Mechanisms: Any = create_model(
+    "Mechanisms",
+    __base__=_Mechanisms,
+    **{
+        name: (_own(one) | None, Field(default=None, description=one.releases))
+        for name, one in _WRITTEN.items()
+    },
+)
+"""What reads a mapping with one of the mechanisms."""
 
 
-def _read(value: Any, info: ValidationInfo) -> MechanismModel:
+def _read(value: Any, read: Callable[[Any], Any]) -> MechanismModel:
     """Return the one mechanism that is written, its keys beside its name."""
     names = [value.strip()] if isinstance(value, str) else list(value)
     if len(names) != 1 or isinstance(value, list):
@@ -212,20 +206,12 @@ def _read(value: Any, info: ValidationInfo) -> MechanismModel:
     (name,) = names
     if name not in _WRITTEN:
         raise wrong("unknown mechanism", closest(name, OFFERED))
-    mapping = {name: {}} if isinstance(value, str) else value
-    own = getattr(model_of(name).model_validate(mapping, context=info.context), name)
+    own = getattr(read({name: {}} if isinstance(value, str) else value), name)
     keys = {key: getattr(own, key) for key in own.model_fields_set}
     return MechanismModel.model_construct(name=name, **keys)
 
 
-class _ByName:
-    """How pydantic reads a mechanism; editors are told of all of them."""
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: object) -> CoreSchema:
-        """Return how pydantic reads it."""
-        every = [lambda _, shape_of: shape_of(model_of().__pydantic_core_schema__)]
-        metadata = {"pydantic_js_functions": every}
-        return core_schema.with_info_plain_validator_function(_read, metadata=metadata)
-
-
-WrittenMechanism = Annotated[MechanismModel, _ByName()]
+if TYPE_CHECKING:
+    WrittenMechanism = MechanismModel
+else:
+    WrittenMechanism = Annotated[Mechanisms, WrapValidator(_read)]

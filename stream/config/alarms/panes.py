@@ -246,12 +246,10 @@ def _obstacles(alarm: Alarm, alarms: Alarms) -> Iterator[tuple[str | Loc, str, s
     if alarm.share:
         why = "the alarms that share panes cannot have a share"
         yield "share", why, f"remove share, or {_OTHERWISE}"
-    if people and not isinstance(calendar, CumulativeCalendar) and size != step:
-        why = "COUNT(DISTINCT ...) over panes of hopping windows would count a person several times"
-        yield "sql", why, f"write TUMBLE or CUMULATE, count events with COUNT(*), or {_OTHERWISE}"
-    if people and size > step and alarms.budget.unit is PrivacyUnit.USER:
-        why = "COUNT(DISTINCT ...) with CUMULATE would charge a person for every pane"
-        yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
+    early = isinstance(calendar, CumulativeCalendar)
+    if people and size != step and not (early and alarms.budget.unit is PrivacyUnit.EVENT):
+        why = "COUNT(DISTINCT ...) over several panes would count or charge a person several times"
+        yield "sql", why, f"write TUMBLE, count events with COUNT(*), or {_OTHERWISE}"
     if not (people or alarm.aggregates[0].adds_up):
         yield "sql", "it supports COUNT and SUM only", _OTHERWISE
     if step > size:

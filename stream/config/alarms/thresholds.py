@@ -183,11 +183,9 @@ class ThresholdReader:
             with suppress(ValueError):
                 key = canonical(written, field.type)
             row = Place(table.file, at.line)
-            if key not in places:
-                message = f"`{written[:40]}` is not in the domain of `{field.name}`"
+            if key not in places or key in found:
+                message = f"`{written[:40]}` is not in the domain of `{field.name}`, or twice"
                 errors.append(row.error(message, f"{closest(written, keys)}; or remove the row"))
-            elif key in found:
-                errors.append(row.error(f"`{written[:40]}` is listed twice", "remove one of them"))
             else:
                 found[key] = number
                 try:
@@ -228,8 +226,6 @@ def in_steps(
     """
     steps, hint = whole_steps(number, unit)
     if hint:
-        if what == "tau" and number < unit:  # below it is 0, which is no half-width
-            hint = f"write {decimal(unit)} or more"
         message = f"the {what} of a count is a whole number, not {decimal(number)}"
         if of:
             message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"

@@ -12,10 +12,7 @@ from stream.config.keys import AUTO_TOLERANCE
 if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
 
-__all__ = ["OPEN_WORDS", "open_keys", "settled"]
-
-OPEN_WORDS: Final = ("mechanism", "tolerance")
-"""Keys that may be left open by the word ``auto``."""
+__all__ = ["open_keys", "settled"]
 
 _ALSO_FOUND: Final = ("max_fpr", "max_alarms")
 

@@ -12,14 +12,12 @@ from pydantic import (
     BeforeValidator,
     Field,
     ValidationInfo,
-    WithJsonSchema,
     WrapValidator,
 )
 
 from stream.config.cases.ranges import WRITTEN, Range, range_of
 from stream.config.closed import Closed
 from stream.config.scalars import Exact, Name, Reads, Text, Whole, by_name, shown, within, wrong
-from stream.config.schema import shapes
 
 __all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CasesModel", "CountsModel", "EventsModel"]
 
@@ -43,11 +41,6 @@ def _range(value: Any) -> Range:
         raise wrong(f"{shown(value)}: {error}", WRITTEN) from None
 
 
-_NUMBERS: Final = {"anyOf": [shapes.EXACT, {"type": "array", "items": shapes.EXACT}]}
-_CHANCE: Final = {"type": ["string", "number"], "minLength": 1}
-_EVENTS: Final = {"type": "array", "items": {"type": "object"}}
-_GIVEN: Final = {"anyOf": [_EVENTS, shapes.TEXT]}
-
 _Draws = Annotated[
     Whole,
     within(
@@ -60,19 +53,11 @@ _Draws = Annotated[
 _BY_NAME: Final = BeforeValidator(by_name)
 _SEVERAL: Final = BeforeValidator(_several)
 _Figures = Annotated[dict[str, Annotated[list[Exact], _SEVERAL]], _BY_NAME]
-_Counts = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(_NUMBERS))]
-_References = Annotated[_Figures, WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))]
 _Fires = Annotated[
-    dict[str, Annotated[dict[str, Annotated[Range, Reads(_range, _CHANCE)]], _BY_NAME]],
-    _BY_NAME,
-    WithJsonSchema(shapes.one_or_by_name(_CHANCE)),
+    dict[str, Annotated[dict[str, Annotated[Range, Reads(_range)]], _BY_NAME]], _BY_NAME
 ]
 """Of a group, by severity level; under "" of any."""
-_Events = Annotated[
-    dict[str, Annotated[list[Any], _SEVERAL]],
-    _BY_NAME,
-    WithJsonSchema(shapes.one_or_by_name(_GIVEN)),
-]
+_Events = Annotated[dict[str, Annotated[list[Any], _SEVERAL]], _BY_NAME]
 
 
 class WindowModel(Closed):
@@ -80,7 +65,7 @@ class WindowModel(Closed):
 
     start: Text
     """the instant that the window starts at; in timezone, unless it has an offset"""
-    counts: _Counts = Field(default_factory=dict)
+    counts: _Figures = Field(default_factory=dict)
     """its exact aggregates by group, within contribution bounds; other groups are not checked"""
     dropped_by_bounds: dict[str, Whole] = Field(default_factory=dict)
     """number of events that contribution bounds drop: repeats, beyond_groups, ..."""
@@ -95,9 +80,9 @@ class CountsModel(Closed):
     """name of the test, printed with its verdict"""
     alarm: Name | None = None
     """name of the alarm; needed if there are several"""
-    counts: _Counts
+    counts: _Figures
     """exact aggregates of one window, by group; 0 for other groups"""
-    references: _References | None = None
+    references: _Figures | None = None
     """references of a band, by group, if a feed has them"""
     fires: _Fires
     """how likely groups fire: >= 0.99, or 0.2 to 0.4"""

@@ -1,10 +1,9 @@
-"""What a probability is expected to be: ``>= 0.99``, ``0.2 to 0.4``, or ``0.35``."""
+"""What a probability is expected to be: ``>= 0.99``, or ``0.2 to 0.4``."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -12,7 +11,7 @@ from stream.model.numbers import number
 
 __all__ = ["WRITTEN", "Range", "range_of"]
 
-WRITTEN: Final = 'write ">= 0.99", "< 0.01", "0.2 to 0.4", or a rounded number, as 0.35'
+WRITTEN: Final = 'write ">= 0.99", "< 0.01" or "0.2 to 0.4"'
 
 _COMPARED: Final = re.compile(r"(>=|<=|>|<)\s*(\S+)")
 _BETWEEN: Final = re.compile(r"(\S+)\s+to\s+(\S+)")
@@ -74,12 +73,7 @@ def range_of(text: str) -> Range:
         if low > high:
             raise ValueError("the first number is the larger one")
         return Range(text, low, high)
-    about = _probability(text)
-    exponent = 0 if "/" in text else int(Decimal(text).as_tuple().exponent)
-    if exponent >= 0:
-        raise ValueError("a number without decimals is too coarse")
-    half = Fraction(1, 2 * 10**-exponent)
-    return Range(text, max(about - half, Fraction(0)), min(about + half, Fraction(1)))
+    raise ValueError("not a range of probabilities")
 
 
 def _probability(text: str) -> Fraction:

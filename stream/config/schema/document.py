@@ -1,44 +1,29 @@
-"""The JSON Schema of a configuration file, and of a file of tests, for editors: draft 2020-12.
+"""The JSON Schema of a configuration file, for editors: draft 2020-12.
 
-pydantic makes it from the models that read them (``stream.config.keys``,
-``stream.config.cases.keys``): keys, which of them are required, words, defaults. A key that is
-added there appears here by itself. What passes may still be refused by ``tocsin check`` or
-``tocsin test``, which know what goes together; what the schema refuses, they refuse too.
+pydantic makes it from the models that read the file (``stream.config.keys``): keys, which of them
+are required, words, defaults. A key that is added there appears here by itself. What passes may
+still be refused by ``tocsin check``, which knows what goes together; what the schema refuses, it
+refuses too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from stream.config.cases.keys import CasesModel
 from stream.config.closed import told
 from stream.config.keys import FileModel
 from stream.config.scalars import DURATION, MILLISECONDS
 from stream.config.schema import shapes
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-__all__ = ["cases_schema", "configuration_schema", "duration"]
-
-_NAMES: Final = {"pattern": "^[a-zA-Z0-9._-]+$"}
+__all__ = ["configuration_schema", "duration"]
 
 
 def configuration_schema() -> shapes.Shape:
     """Return the schema of a whole file, as data that JSON takes."""
-    return _whole("Tocsin configuration", FileModel)
-
-
-def cases_schema() -> shapes.Shape:
-    """Return the schema of a file of tests, likewise."""
-    return _whole("Tocsin tests of alarms", CasesModel)
-
-
-def _whole(title: str, model: type[BaseModel]) -> shapes.Shape:
-    found = model.model_json_schema(schema_generator=_Schema)
-    return {"$schema": _Schema.schema_dialect, "title": title, **found}
+    found = FileModel.model_json_schema(schema_generator=_Schema)
+    return {"$schema": _Schema.schema_dialect, "title": "Tocsin configuration", **found}
 
 
 class _Schema(GenerateJsonSchema):
@@ -57,11 +42,6 @@ class _Schema(GenerateJsonSchema):
         return shapes.words(map(str, schema.get("expected") or schema["members"]))
 
     enum_schema = literal_schema
-
-    def dict_schema(self, schema: Any) -> shapes.Shape:
-        """Take names only, where the user chooses them."""
-        named = schema["keys_schema"]["type"] != "str"
-        return super().dict_schema(schema) | ({"propertyNames": _NAMES} if named else {})
 
     def model_schema(self, schema: Any) -> shapes.Shape:
         """Take a single value, or a word, for a mapping, where the reader does."""

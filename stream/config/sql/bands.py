@@ -34,7 +34,6 @@ __all__ = ["BAND_SHAPE", "BandAsked", "band_of"]
 BAND_SHAPE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 50, or >= 0.05 * REFERENCE"
 """The shortest hint at the grammar."""
 
-_SHARE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 0.05 * REFERENCE"
 _FINEST_SHARE: Final = 1_000_000
 _WORD: Final = "REFERENCE"
 _DECIDED: Final = frozenset(
@@ -108,16 +107,10 @@ def _measure(band: exp.Expr, reader: HavingReader) -> Measure:
     """Return the aggregate whose distance to REFERENCE is taken."""
     difference = band.this.unnest()
     others = [side for side in difference.unnest_operands() if not is_word(side, _WORD)]
-    if len(others) != 1 or not isinstance(difference, exp.Sub):
-        message = "a band compares one aggregate minus REFERENCE"
+    measure = reader.measure_of(others[0]) if len(others) == 1 else None
+    if measure is None or not isinstance(difference, exp.Sub) or measure.function not in _DECIDED:
+        message = "a band compares one COUNT, SUM, AVG, MEDIAN or QUANTILE minus REFERENCE"
         raise SqlProblem(message, BAND_SHAPE, band)
-    measure = reader.measure_of(others[0])
-    if measure.function not in _DECIDED:
-        raise SqlProblem(
-            f"a band takes COUNT, SUM, AVG, MEDIAN or QUANTILE, not {measure.function.value}",
-            BAND_SHAPE,
-            others[0],
-        )
     return measure
 
 
@@ -127,13 +120,8 @@ def _half_width(node: exp.Expr) -> tuple[Fraction, bool]:
     factors = node.unnest_operands() if relative and isinstance(node, exp.Mul) else (node,)
     numbers = [numeric(factor) for factor in factors if not is_word(factor, _WORD)]
     tau = numbers[0] if numbers else Fraction(1)
-    if tau is None or len(numbers) != len(factors) - relative:
-        message = f"tau is {named(node)} instead of a number or a multiple of REFERENCE"
-        raise SqlProblem(message, _SHARE, node)
-    if relative and (not 0 < tau <= 1 or tau.denominator > _FINEST_SHARE):
-        message = "the factor of REFERENCE is not between 0 and 1 with six decimals"
-        raise SqlProblem(f"{message}: {decimal(tau)}", _SHARE, node)
-    if tau <= 0:
-        message = f"tau is {decimal(tau)}, but has to be above 0"
-        raise SqlProblem(message, BAND_SHAPE, node)
+    readable = tau is not None and tau > 0 and len(numbers) == len(factors) - relative
+    if tau is None or not readable or (relative and (tau > 1 or tau.denominator > _FINEST_SHARE)):
+        message = f"tau is {named(node)} instead of a number above 0, or of a share of REFERENCE"
+        raise SqlProblem(message, f"{BAND_SHAPE}, with six decimals at most", node)
     return tau, relative

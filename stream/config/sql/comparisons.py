@@ -31,7 +31,6 @@ class Measure(Aggregate):
         text: as SQL.
         counted_text: the number of events that it is computed from, as SQL.
         offset: where it stands.
-        of_units: whether it reads the privacy unit's id, as COUNT(DISTINCT) alone is meant to.
         terms: of LINEAR, in the order in which they are written.
     """
 
@@ -42,7 +41,6 @@ class Measure(Aggregate):
     text: str = member(default="", compare=False)
     counted_text: str = member(default="", compare=False)
     offset: int = member(default=0, compare=False)
-    of_units: bool = member(default=False, compare=False)
     terms: tuple[Term, ...] = ()
 
     @property

@@ -18,7 +18,7 @@ from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import closest
 from stream.config.sql.comparisons import Asked, Measure, Threshold
-from stream.config.sql.linear import Sums, added, linear_of
+from stream.config.sql.linear import added, linear_of, sum_of
 from stream.config.sql.nodes import (
     AGGREGATE,
     SqlProblem,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from stream.config.sql.where import WhereReader
     from stream.model.feeds import Feed
+    from stream.model.filters import Where
 
 __all__ = ["AGGREGATES", "HavingReader"]
 
@@ -62,15 +63,6 @@ _OF_A_FIELD: Final[dict[type[exp.Expr], Function]] = {
     exp.Median: Function.QUANTILE,
     exp.Quantile: Function.QUANTILE,
 }
-_INSTEAD: Final[dict[type[exp.Expr], str]] = {
-    exp.ApproxDistinct: "write COUNT(DISTINCT {unit})",
-    exp.ApproxQuantile: "write QUANTILE(field, 0.9)",
-    exp.WithinGroup: "write QUANTILE(field, 0.9)",
-    exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
-    exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50 with mechanism: decider",
-    exp.In: "write COUNT(*) = 3 OR COUNT(*) = 4",
-    exp.Is: "write COUNT(field) = 0 for groups without a value",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +74,14 @@ class HavingReader:
         group: its group fields.
         tables: names of the declared public tables.
         filters: reads the conditions of its filters.
-        sums: of aggregates in it.
+        where: the row filter.
     """
 
     feed: Feed
     group: tuple[str, ...]
     tables: Sequence[str]
     filters: WhereReader
-    sums: Sums
+    where: Where | None
 
     def read(self, node: exp.Expr, *, negate: bool = False) -> Tree[Asked]:
         """Return the comparisons of a condition, or of its negation.
@@ -108,7 +100,9 @@ class HavingReader:
             meant = comparison.negated if negate else comparison
             asked += [self._asked(left, end, right) for end in _ENDS.get(meant, (meant,))]
         if not asked:
-            raise self._unreadable(node)
+            message = "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT"
+            hint = f"compare {self._aggregates} with a number or table[field]"
+            raise SqlProblem(message, hint, node)
         kept = [each for each in asked if not _says_nothing(each)]
         if not kept or len({each.measure for each in asked}) > 1:
             kept = asked  # of a constant between two aggregates, each is NULL by itself
@@ -140,32 +134,25 @@ class HavingReader:
             raise SqlProblem(f"{called} cannot be SEVERITY", "", 0)
         return number
 
-    def _unreadable(self, node: exp.Expr) -> SqlProblem:
-        hint = self._instead(node, f"compare {AGGREGATES} with a number or table[field]")
-        message = "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT"
-        if isinstance(node, exp.Case):
-            message += ", not CASE"
-        return SqlProblem(message, hint, node)
-
-    def _instead(self, node: exp.Expr, otherwise: str) -> str:
-        """Return what to write instead of a node."""
-        return _INSTEAD.get(type(node), otherwise).format(unit=self.feed.unit)
+    @property
+    def _aggregates(self) -> str:
+        return AGGREGATES.format(unit=self.feed.unit)
 
     def _asked(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Asked:
         """Return one comparison, what is added up on both sides brought to the left."""
         summed = isinstance(left, _ARITHMETIC) and _has_aggregate(left)
         if not summed and not _has_aggregate(right):
             return Asked(self.measure_of(left), comparison, self.threshold_of(right))
-        whole, number = linear_of(left, self.measure_of), None
+        whole = linear_of(left, self.measure_of)
         if isinstance(right, exp.Bracket) and not whole.get(None):
             threshold = self.threshold_of(right)
         else:
             whole = added(whole, linear_of(right, self.measure_of), -1)
-            number = -whole.pop(None, Fraction(0))
-            threshold = Threshold(start(right), number=number)
-        measure, sign = self.sums.measure_of(whole, start(left), turns=number is not None)
-        if sign < 0 and number is not None:
-            comparison, threshold = comparison.flipped, replace(threshold, number=-number)
+            factors = [factor for measure, factor in whole.items() if measure and factor]
+            if len(factors) == 1 and factors[0] < 0:  # 10 - COUNT(*) > 0 is COUNT(*) < 10
+                whole, comparison = added({}, whole, -1), comparison.flipped
+            threshold = Threshold(start(right), number=-whole.pop(None, Fraction(0)))
+        measure = sum_of(whole, start(left), self.where, self.feed, self.group)
         return Asked(measure, comparison, threshold)
 
     def measure_of(self, node: exp.Expr) -> Measure:
@@ -192,7 +179,6 @@ class HavingReader:
             text=node.sql(comments=False),
             counted_text=f"COUNT({counted}){suffix}",
             offset=start(node),
-            of_units=measure.field == self.feed.unit,
         )
 
     def _call(self, node: exp.Expr) -> Measure:
@@ -200,7 +186,7 @@ class HavingReader:
         function, counted = _OF_A_FIELD.get(type(node)), node.this
         plain = isinstance(node, exp.AggFunc) and not node.expressions
         if plain and function is not None:
-            measure = self._of_values(counted, named(node)[:-2], function)
+            measure = self._of_values(counted, node.key.upper(), function)
             if isinstance(node, exp.Quantile):
                 return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
             return measure
@@ -212,21 +198,9 @@ class HavingReader:
             if isinstance(counted, exp.Column):
                 name = column(counted, self.feed.fields, "COUNT takes").name
                 return Measure(Function.COUNT, field=name)
-        raise self._no_aggregate(node)
-
-    def _no_aggregate(self, node: exp.Expr) -> SqlProblem:
-        hint = self._instead(node, f"write {AGGREGATES}")
-        if isinstance(node, AGGREGATE):
-            called = named(node.this if isinstance(node, exp.WithinGroup) else node)
-            known = isinstance(node, (exp.Count, *_OF_A_FIELD))
-            message = f"{called} is not supported{' in this form' if known else ''}"
-            return SqlProblem(message, hint, node)
-        what = named(node)
-        if isinstance(node, exp.Column):
-            what = f"the field `{node.name}`"
-            if node.name in self.feed.fields:
-                hint = f"write conditions on events into WHERE; here, {hint}"
-        return SqlProblem(f"HAVING needs an aggregate instead of {what}", hint, node)
+        message = f"HAVING needs an aggregate instead of {named(node)}"
+        hint = f"write {self._aggregates}; conditions on single events belong into WHERE"
+        raise SqlProblem(message, hint, node)
 
     def _distinct(self, node: exp.Expr) -> Measure:
         unit = self.feed.unit
@@ -239,18 +213,14 @@ class HavingReader:
         """Return an aggregate of a number with clip and resolution."""
         read = column(node, self.feed.fields, f"{called} takes")
         name, unit = read.name, read.resolution
-        example = 'type: float, clip: [0, 100], resolution: "0.01"'
-        if read.type is FieldType.INTEGER:
-            example = "type: integer, clip: [0, 100]"
-        elif read.type is not FieldType.FLOAT:
-            kind = article(read.type.value)
-            message = f"{called} takes an integer or a float; `{name}` is {kind}"
+        if read.type not in {FieldType.INTEGER, FieldType.FLOAT}:
+            message = f"{called} takes an integer or a float; `{name}` is {article(read.type)}"
             raise SqlProblem(message, "write another field, or COUNT(*)", node)
         if read.lo is None or read.hi is None or unit is None:
-            message = (
-                f"{called}({name}) needs a clip and a resolution: values are bounded and rounded"
-            )
-            hint = f"declare {name}: {{{example}}} in the feed's fields"
+            message = f"{called}({name}) needs a clip and a resolution: values are bounded"
+            steps = "" if read.type is FieldType.INTEGER else ', resolution: "0.01"'
+            written = f"{{type: {read.type}, clip: [0, 100]{steps}}}"
+            hint = f"declare {name}: {written} in the feed's fields"
             raise SqlProblem(message, hint, node)
         return Measure(function, int(read.lo / unit), int(read.hi / unit), field=name, unit=unit)
 
@@ -280,9 +250,8 @@ class HavingReader:
                 hint = f"write {name}[{self.group[0]}]" if self.group else "write a number"
                 raise SqlProblem(f"`{by}` is not in GROUP BY", hint, key)
             return Threshold(offset, None, name, by, node.sql(comments=False))
-        what = f"`{node.name}`" if isinstance(node, exp.Column) else named(node)
         raise SqlProblem(
-            f"{called} is {what} instead of a number or a table's value",
+            f"{called} is {named(node)} instead of a number or a table's value",
             "write a number, as 120, or a table's value, as capacity[room]",
             node,
         )

@@ -5,13 +5,12 @@ bought) - 0.2 * COUNT(*)`` comes to. Coefficients are exact fractions. What such
 whole multiple of a step, the greatest that all its terms are multiples of, and it is counted in
 that step: nothing is rounded, and one event moves it by what it adds to all its terms together.
 
-It keeps the sign that it was first written with, the left side less the right one: what is said of
-it elsewhere, as of its usual value, is said of what was written.
+It keeps the sign that it is written with, the left side less the right one: what is said of it
+elsewhere, as of its usual value, is said of what was written.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Final
@@ -21,20 +20,19 @@ from sqlglot import exp
 from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
-from stream.config.sql.kinds import span_of_terms
 from stream.config.sql.nodes import SqlProblem, numeric
 from stream.model.alarm import Term
-from stream.model.numbers import decimal
+from stream.model.headings import sum_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from stream.model.feeds import Feed
     from stream.model.filters import Where
 
     Linear = Mapping[Measure | None, Fraction]
 
-__all__ = ["Sums", "added", "linear_of"]
+__all__ = ["added", "linear_of", "sum_of"]
 
 _ADDED_UP: Final = {Function.COUNT: Weight.COUNT, Function.SUM: Weight.SUM}
 _LONGEST_BITS: Final = 8192
@@ -79,7 +77,11 @@ def linear_of(
         return added(left, right, -1 if isinstance(node, exp.Sub) else 1)
     if isinstance(node, exp.Mul) and left.keys() == {None}:
         left, right = right, left
-    product = added({}, left, _factor(right, node))
+    factor = right.get(None, _ZERO)
+    if right.keys() != {None} or (isinstance(node, exp.Div) and not factor):
+        message = "HAVING multiplies and divides by numbers only, and not by 0"
+        raise SqlProblem(message, f"{_RATE}, with a divisor on the right-hand side", node)
+    product = added({}, left, factor if isinstance(node, exp.Mul) else 1 / factor)
     for value in product.values():
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
             message = "a coefficient needs more than 62 bits"
@@ -87,99 +89,59 @@ def linear_of(
     return product
 
 
-def _factor(right: Linear, node: exp.Mul | exp.Div) -> Fraction:
-    """Return what a product or quotient multiplies by."""
-    factor, plain = right.get(None, _ZERO), right.keys() == {None}
-    if isinstance(node, exp.Mul):
-        if not plain:
-            raise SqlProblem("HAVING cannot multiply two aggregates", _RATE, node)
-        return factor
-    if plain and factor:
-        return 1 / factor
-    what, hint = "0", "write another divisor"
-    if not plain:
-        what = "an aggregate, which may be 0"
-        hint = f"{_RATE}, with this divisor on the right-hand side"
-    raise SqlProblem(f"HAVING cannot divide by {what}", hint, node.expression)
+def sum_of(
+    linear: Linear, offset: int, where: Where | None, feed: Feed, group: Collection[str]
+) -> Measure:
+    """Return the aggregate that some arithmetic computes, its number left out.
 
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """The sums of aggregates in one condition: each keeps the sign that it was first written with.
+    Terms with filters come first.
 
     Args:
-        feed: whose events they read.
-        group: fields of GROUP BY.
+        linear: the arithmetic.
+        offset: where it stands.
         where: the row filter: what an event can add to a sum follows from it.
+        feed: whose events it reads.
+        group: fields of GROUP BY.
+
+    Returns:
+        The aggregate, or the plain one that it is.
+
+    Raises:
+        SqlProblem: nothing is left of it, it is about aggregates that do not add up event by event,
+            coefficients are beyond 62 bits, or its filters are too many.
     """
-
-    feed: Feed
-    group: tuple[str, ...]
-    where: Where | None
-    _known: dict[tuple[tuple[Term, ...], Fraction], tuple[Measure, int]] = field(
-        default_factory=dict, repr=False
+    for measure in filter(None, linear):
+        if measure.function not in _ADDED_UP:
+            raise SqlProblem(
+                f"{measure.function.value} cannot be added or multiplied, only COUNT and SUM",
+                "compare it with a number, and use AND and OR",
+                measure.offset,
+            )
+    parts = sorted(
+        ((measure, factor) for measure, factor in linear.items() if measure and factor),
+        key=lambda part: (part[0].where is None, part[0].text),
     )
+    if not parts:
+        message = "these aggregates cancel out, so the result is constant"
+        raise SqlProblem(message, "check the coefficients", offset)
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    terms, unit = _counted(parts)
+    if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
+        message = "the weight of an event in this sum needs more than 62 bits"
+        raise SqlProblem(message, "write coefficients with fewer digits", offset)
+    from stream.config.sql.kinds import span_of_terms  # noqa: PLC0415  # pyarrow takes its time
 
-    def measure_of(self, linear: Linear, offset: int, *, turns: bool) -> tuple[Measure, int]:
-        """Return the aggregate that some arithmetic computes, its number left out, and a sign.
-
-        Terms with filters come first.
-
-        Args:
-            linear: the arithmetic.
-            offset: where it stands.
-            turns: whether the negative of a sum that was read before is given as that one, and
-                that of an aggregate as that aggregate, so that all writings of a comparison with
-                a number share one.
-
-        Returns:
-            The aggregate, or the plain one that it is, and -1 where it is the negative of what
-            was written, else 1.
-
-        Raises:
-            SqlProblem: nothing is left of it, it is about aggregates that do not add up event by
-                event, coefficients are beyond 62 bits, or its filters are too many.
-        """
-        for measure in filter(None, linear):
-            if measure.function not in _ADDED_UP:
-                raise SqlProblem(
-                    f"{measure.function.value} cannot be added or multiplied, only COUNT and SUM",
-                    "compare it with a number, and use AND and OR",
-                    measure.offset,
-                )
-        parts = sorted(
-            ((measure, factor) for measure, factor in linear.items() if measure and factor),
-            key=lambda part: (part[0].where is None, part[0].text),
-        )
-        if not parts:
-            message = "these aggregates cancel out, so the result is constant"
-            raise SqlProblem(message, "check the coefficients", offset)
-        sign = 1
-        if turns and len(parts) == 1 and parts[0][1] < 0:
-            sign, parts = -1, [(parts[0][0], -parts[0][1])]
-        if len(parts) == 1 and parts[0][1] == 1:
-            return parts[0][0], sign
-        terms, unit = _counted(parts)
-        if turns and (terms, unit) in self._known:
-            known, turned = self._known[terms, unit]
-            return known, sign * turned
-        if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
-            message = "the weight of an event in this sum needs more than 62 bits"
-            raise SqlProblem(message, "write coefficients with fewer digits", offset)
-        try:
-            span = span_of_terms(terms, self.where, self.feed, self.group)
-        except ValueError as error:
-            message = f"the range of this sum cannot be computed: {error}"
-            raise SqlProblem(message, "write simpler filters", offset) from None
-        if span is None or span == (0, 0):
-            message = "no event can add to this sum"
-            raise SqlProblem(message, "check its filters against WHERE", offset)
-        text = " + ".join(_written(*part) for part in parts).replace("+ -", "- ")
-        made = Measure(Function.LINEAR, *span, text=text, offset=offset, terms=terms, unit=unit)
-        self._known[terms, unit] = made, 1
-        negative = tuple(replace(term, factor=-term.factor) for term in terms)
-        self._known.setdefault((negative, unit), (made, -1))
-        return made, sign
+    try:
+        span = span_of_terms(terms, where, feed, group)
+    except ValueError as error:
+        message = f"the range of this sum cannot be computed: {error}"
+        raise SqlProblem(message, "write simpler filters", offset) from None
+    if span is None or span == (0, 0):
+        message = "no event can add to this sum"
+        raise SqlProblem(message, "check its filters against WHERE", offset)
+    text = sum_text((factor, measure.text) for measure, factor in parts)
+    return Measure(Function.LINEAR, *span, text=text, offset=offset, terms=terms, unit=unit)
 
 
 def _counted(parts: Sequence[tuple[Measure, Fraction]]) -> tuple[tuple[Term, ...], Fraction]:
@@ -194,10 +156,3 @@ def _counted(parts: Sequence[tuple[Measure, Fraction]]) -> tuple[tuple[Term, ...
         resolution = of.unit if kind is Weight.SUM else None
         terms.append(Term(int(share / step), kind, of.field, of.lo, of.hi, resolution, of.where))
     return tuple(terms), step
-
-
-def _written(measure: Measure, factor: Fraction) -> str:
-    """Return a term as SQL, its sign in front."""
-    if factor == 1:
-        return measure.text
-    return f"-{measure.text}" if factor == -1 else f"{decimal(factor)} * {measure.text}"

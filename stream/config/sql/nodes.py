@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from accountant.errors import ConfigError
 from operators.conditions.comparison import Comparison
-from stream.config.scalars import closest
-from stream.model.numbers import LONGEST_NUMBER, number
+from stream.config.scalars import closest, shown
+from stream.model.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,27 +46,6 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.GT: Comparison.GT,
     exp.GTE: Comparison.GE,
 }
-_PLAIN: Final[Mapping[type[exp.Expr], str]] = {
-    exp.Alias: "an alias",
-    exp.Boolean: "TRUE or FALSE",
-    exp.Bracket: "a table's value",
-    exp.Column: "a field",
-    exp.GroupingSets: "GROUPING SETS",
-    exp.ILike: "ILIKE",
-    exp.In: "IN without values, or with a subquery",
-    exp.Like: "LIKE",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
-    exp.Parameter: "a parameter",
-    exp.Placeholder: "a parameter",
-    exp.Select: "a subquery",
-    exp.SimilarTo: "SIMILAR TO",
-    exp.Star: "*",
-    exp.Subquery: "a subquery",
-    exp.Tuple: "a list",
-    exp.Window: "a window function",
-}
-"""What a construct is called in an error, where sqlglot's name is not SQL's."""
 
 
 class SqlProblem(ConfigError):  # noqa: N818 -- its place in the file is not known yet
@@ -148,17 +127,15 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     Raises:
         SqlProblem: it is no plain column, or not declared.
     """
-    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+    named_alone = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier)
+    if not named_alone or node.table:
         raise SqlProblem(
             f"{role} a declared field, not {named(node)}",
-            "write one field of the feed alone: no function, no arithmetic, no 'single quotes'; a "
-            'keyword in "double quotes"',
+            "write one field of the feed alone, without prefix, function, arithmetic or 'single "
+            'quotes\'; a keyword or a name with dots in "double quotes"',
             node,
         )
     name = node.this.name
-    if node.table:
-        hint = f'write {name}; a name with dots needs quotes: "{node.sql()}"'
-        raise SqlProblem("a field name has no prefix here", hint, node)
     if name not in fields:
         raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), node)
     return fields[name]
@@ -170,32 +147,16 @@ def is_word(node: exp.Expr, word: str) -> bool:
 
 
 def numeric(node: exp.Expr) -> Fraction | None:
-    """Return the exact value of a number literal, signs and parentheses allowed, else ``None``.
-
-    Raises:
-        SqlProblem: it is longer than any number that is read.
-    """
+    """Return the exact value of a number literal, signs and parentheses allowed, else ``None``."""
     node = node.unnest()
     if isinstance(node, exp.Neg):
         value = numeric(node.this)
         return None if value is None else -value
     if isinstance(node, exp.Literal) and not node.is_string:
-        if len(node.name) > LONGEST_NUMBER:
-            message = f"a number has at most {LONGEST_NUMBER} characters"
-            raise SqlProblem(message, "write a shorter number", node)
         return number(node.name)
     return None
 
 
 def named(node: exp.Expr) -> str:
-    """Return a short name of a construct for an error text."""
-    if isinstance(node, exp.Literal):
-        return "a string" if node.is_string else "a number"
-    if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
-        name = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"{name}()"
-    if isinstance(node, exp.Predicate):
-        return _PLAIN.get(type(node), "a comparison")
-    if isinstance(node, exp.Binary | exp.Neg):
-        return "an expression"
-    return _PLAIN.get(type(node), node.key.upper())
+    """Return a construct for an error text: as SQL, shortened."""
+    return shown(node.sql(comments=False))

@@ -36,19 +36,12 @@ def least_of(outer: exp.Select, size: int, groups: str) -> int:
         SqlProblem: its HAVING asks for something else.
     """
     clause = outer.args.get("having")
-    if clause is None:
-        raise SqlProblem("the outer HAVING is missing", _SHAPE, 0)
-    one_number = "the outer HAVING has to compare COUNT(*) with one number"
-    node = clause.this.unnest()
-    found = comparisons(node, _is_count)
-    if len(found) != 1:
-        raise SqlProblem(one_number, _SHAPE, node)
-    ((left, comparison, right),) = found
+    found = [] if clause is None else comparisons(clause.this.unnest(), _is_count)
+    left, comparison, right = found[0] if len(found) == 1 else (outer, Comparison.EQ, outer)
     number = Fraction(size) if is_word(right, "EVERY") else numeric(right)
-    if not _is_count(left) or number is None:
-        raise SqlProblem(one_number, _SHAPE, right if _is_count(left) else left)
-    if number.denominator != 1:
-        raise SqlProblem("the number of groups is not a whole number", _SHAPE, right)
+    if not _is_count(left) or number is None or number.denominator != 1:
+        message = "the outer HAVING has to compare COUNT(*) with one whole number"
+        raise SqlProblem(message, _SHAPE, clause.this if clause else 0)
     asked = int(number)
     if not comparison.upward and (comparison is not Comparison.EQ or asked != size):
         message = f"COUNT(*) {comparison.value} {asked} of {size} {groups} is not supported"

@@ -26,13 +26,11 @@ from stream.config.alarms.reduction import Tree
 from stream.config.scalars import closest
 from stream.config.sql.bands import band_of
 from stream.config.sql.having import HavingReader
-from stream.config.sql.linear import Sums
 from stream.config.sql.nodes import SqlProblem, column, depth_limited, named, numeric, start
 from stream.config.sql.quantifiers import least_of
 from stream.config.sql.spans import check_steps, span_of
 from stream.config.sql.text import SHAPE, inner_of, select_of
 from stream.config.sql.where import WhereReader
-from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,12 +48,6 @@ _WINDOWS = (
     "write TUMBLE({time}, INTERVAL '1' HOUR), HOP({time}, step, size) or "
     "CUMULATE({time}, step, size)"
 )
-_DECLARED = {
-    FieldType.STRING: "add domain: {name}.txt to {name} in the feed's fields",
-    FieldType.INTEGER: "declare {name}: {{type: integer, domain: [1, 2]}} in the feed's fields",
-    FieldType.BOOLEAN: "write one alarm for each value, with WHERE {name} = TRUE",
-}
-_WINDOW_ENDS = frozenset({"window_start", "window_end", "window_time"})
 _ARGUMENTS = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3}
 
 
@@ -98,12 +90,10 @@ class ParsedQuery:
     least: int = 1
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The aggregates that are compared, once for every way in which they are written."""
-        measures = [asked.measure for asked in self.having.leaves()]
-        if self.band:
-            measures.append(self.band.measure)
-        return tuple({measure.text: measure for measure in measures}.values())
+    def measures(self) -> set[Measure]:
+        """The aggregates that are compared."""
+        banded = {self.band.measure} if self.band else set()
+        return banded.union(asked.measure for asked in self.having.leaves())
 
 
 def parse_sql(
@@ -125,10 +115,7 @@ def parse_sql(
         inner = inner_of(select)
         if inner is None:
             return _Reader(select, feeds, tables, timezone).read()
-        if not isinstance(inner.this, exp.Select):
-            message = "the parentheses do not contain one SELECT over a feed"
-            raise SqlProblem(message, "write FROM (SELECT ...)", inner)
-        return _Reader(inner.this, feeds, tables, timezone).read_within(select)
+        return _Reader(inner, feeds, tables, timezone).read_within(select)
 
 
 @dataclass
@@ -152,7 +139,7 @@ class _Reader:
         having = self.select.args.get("having")
         if having is None:
             raise SqlProblem("HAVING is missing: it is the condition", SHAPE, 0)
-        reader = HavingReader(feed, group, self.tables, filters, Sums(feed, group, tree))
+        reader = HavingReader(feed, group, self.tables, filters, tree)
         band = band_of(having.this, reader)
         return ParsedQuery(
             feed=feed,
@@ -172,14 +159,10 @@ class _Reader:
 
     def read_within(self, outer: exp.Select) -> ParsedQuery:
         """Return the query whose groups another one counts."""
-        where = outer.args.get("where")
-        if where is not None:
-            message = "the outer query cannot have WHERE"
-            raise SqlProblem(message, "write it into the inner query", where)
-        parsed = self.read()
-        if parsed.band:
-            message = "a band cannot count groups"
-            raise SqlProblem(message, "write the inner query only", parsed.band.offset)
+        parsed, where = self.read(), outer.args.get("where")
+        if parsed.band or where is not None:
+            message = "a query that counts groups has neither WHERE nor a band"
+            raise SqlProblem(message, "write WHERE into the inner query", where or 0)
         group = self._outer_group(outer, parsed.group)
         members = tuple(name for name in parsed.group if name not in group)
         if not members:
@@ -215,62 +198,43 @@ class _Reader:
 
     def _group(self) -> tuple[tuple[str, ...], exp.Anonymous]:
         """Return the group fields, and the window."""
-        nodes = _grouped_by(self.select)
-        if not nodes:
-            raise SqlProblem("GROUP BY with a window is missing", self._windows, 0)
+        nodes, names = _grouped_by(self.select), []
         windows = [node for node in nodes if isinstance(node, exp.Anonymous)]
-        if len(windows) > 1:
-            raise SqlProblem("GROUP BY takes one window", "remove this one", windows[1])
-        fields = [node for node in nodes if not isinstance(node, exp.Anonymous)]
-        for node in fields:
-            if not isinstance(node, exp.Column):
-                message = f"GROUP BY takes declared fields and a window, not {named(node)}"
-                hint = "write fields by their names, and one window: "
-                hint += f"TUMBLE({self.feed.time}, INTERVAL '1' HOUR)"
-                raise SqlProblem(message, hint, node)
-        needed, names = ("GROUP BY needs the window function itself", self._windows), []
-        for node, by in self._fields(fields, "GROUP BY takes", needed):
+        if len(windows) != 1:
+            at = [self.select, *nodes, *windows][-1]
+            raise SqlProblem("GROUP BY takes one window", self._windows, at)
+        fields = [node for node in nodes if node not in windows]
+        for node, by in self._fields(fields, "GROUP BY takes"):
             if by.domain is None:
                 message = f"GROUP BY {by.name} needs the public values of {by.name}"
-                hint = _DECLARED.get(by.type, "group by a string or an integer")
+                hint = f"add domain: {by.name}.txt to this field, a string or an integer"
                 if by.name == self.feed.unit:
                     message = f"GROUP BY {by.name} would make a group of every person"
                     hint = "group by another field"
-                raise SqlProblem(message, hint.format(name=by.name), node)
+                raise SqlProblem(message, hint, node)
             names.append(by.name)
-        if not windows:
-            raise SqlProblem("GROUP BY has no window", self._windows, nodes[0])
         return tuple(names), windows[0]
 
     def _outer_group(self, outer: exp.Select, group: tuple[str, ...]) -> tuple[str, ...]:
         """Return the fields of the outer GROUP BY: some of the inner one."""
-        nodes, names = _grouped_by(outer), []
+        names = []
         selected = {node.name for node in self.select.expressions if isinstance(node, exp.Column)}
-        twice = ("the window is in the inner query already", "remove this one")
-        for node, by in self._fields(nodes, "the outer GROUP BY takes", twice):
-            if by.name not in group or by.name not in selected:
-                where = "SELECT" if by.name in group else "GROUP BY"
-                message = f"`{by.name}` is not in the inner {where}"
-                raise SqlProblem(message, f"write {by.name} into the inner {where}, too", node)
+        for node, by in self._fields(_grouped_by(outer), "the outer GROUP BY takes"):
+            if by.name not in selected.intersection(group):
+                message = f"`{by.name}` is not in SELECT and GROUP BY of the inner query"
+                raise SqlProblem(message, f"write {by.name} into both", node)
             names.append(by.name)
         return tuple(names)
 
-    def _fields(
-        self, nodes: Sequence[exp.Expr], role: str, no_window: tuple[str, str]
-    ) -> Iterator[tuple[exp.Expr, Field]]:
+    def _fields(self, nodes: Sequence[exp.Expr], role: str) -> Iterator[tuple[exp.Expr, Field]]:
         """Yield columns and the declared fields that they name, each once.
 
         Args:
             nodes: the columns.
             role: what they are for, as in ``GROUP BY takes``.
-            no_window: what is said of a window, or the names that other systems give its ends,
-                and what to write instead.
         """
         found: set[str] = set()
         for node in nodes:
-            ends_window = node.name in _WINDOW_ENDS and node.name not in self.feed.fields
-            if isinstance(node, exp.Anonymous) or ends_window:
-                raise SqlProblem(*no_window, node)
             field = column(node, self.feed.fields, role)
             if field.name in found:
                 raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", node)
@@ -280,12 +244,8 @@ class _Reader:
     def _window(self, node: exp.Anonymous) -> tuple[Duration, Duration]:
         """Return step and size."""
         name, arguments = node.name.upper(), node.expressions
-        count = _ARGUMENTS.get(name)
-        if count != len(arguments):
-            message = f"{name} takes {count} arguments, not {len(arguments)}"
-            if count is None:
-                message = f"{name}() is not a window"
-            raise SqlProblem(message, self._windows, node)
+        if _ARGUMENTS.get(name) != len(arguments):
+            raise SqlProblem(f"{named(node)} is not a window", self._windows, node)
         if column(arguments[0], self.feed.fields, f"{name} takes").name != self.feed.time:
             raise SqlProblem(
                 f"windows use the feed's time, `{self.feed.time}`",
@@ -315,18 +275,11 @@ class _Reader:
     def _check_selected(self, select: exp.Select, group: tuple[str, ...]) -> None:
         """Refuse anything selected but group fields (or a bare 1 where there are none)."""
         for node in select.expressions:
-            if not group and numeric(node) == 1:
-                continue
-            allowed = ", ".join(group) or "1"
-            message = (
-                f"SELECT takes group fields, not {named(node)}: exact values are not published"
-            )
-            if isinstance(node, exp.Column):
-                name = column(node, self.feed.fields, "SELECT takes").name
-                if name in group:
-                    continue
-                message = f"`{name}` is not in GROUP BY"
-            raise SqlProblem(message, f"write SELECT {allowed}", node)
+            grouped = isinstance(node, exp.Column) and not node.table and node.name in group
+            if not grouped and (group or numeric(node) != 1):
+                message = "SELECT takes group fields only, because exact values are not published"
+                hint = f"write SELECT {', '.join(group) or 1} instead of {named(node)}"
+                raise SqlProblem(message, hint, node)
 
 
 def _grouped_by(select: exp.Select) -> list[exp.Expr]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from sqlglot import exp
+import re
+from typing import TYPE_CHECKING, Final
 
 from stream.config.scalars import Duration
 from stream.config.sql.nodes import SqlProblem, named
 from stream.windows.localtime import DAY_MS
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 __all__ = ["MOST_STEPS", "check_steps", "span_of"]
 
 MOST_STEPS: Final = 1_000
 """Most steps of one cumulative window: so often a sparse vector asks about a cell at most."""
 
+_WRITTEN: Final = re.compile(r"INTERVAL '([0-9]{1,9})' (SECOND|MINUTE|HOUR|DAY|WEEK)S?")
 _UNITS: Final = {
     "SECOND": Duration(1_000),
     "MINUTE": Duration(60_000),
@@ -22,7 +25,7 @@ _UNITS: Final = {
     "DAY": Duration(DAY_MS, 1),
     "WEEK": Duration(7 * DAY_MS, 7),
 }
-_LONGEST_DAYS: Final = 3660
+_LONGEST_MS: Final = 3660 * DAY_MS
 
 
 def check_steps(step: Duration, size: Duration, node: exp.Expr) -> None:
@@ -52,19 +55,10 @@ def span_of(node: exp.Expr) -> Duration:
     Raises:
         SqlProblem: it is none, or not one that windows have.
     """
-    hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
-    if not isinstance(node, exp.Interval):
-        raise SqlProblem(f"{named(node)} is not an INTERVAL", hint, node)
-    amount, unit = node.this, node.args.get("unit")
-    text = amount.name if isinstance(amount, exp.Literal) else ""
-    word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
-    whole = text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0
-    if not whole or word not in _UNITS:
-        raise SqlProblem(
-            "the INTERVAL is not a whole number of a unit that windows have", hint, node
-        )
-    times, one = int(text), _UNITS[word]
-    span = Duration(times * one.milliseconds, times * one.days)
-    if span.milliseconds > _LONGEST_DAYS * DAY_MS:
-        raise SqlProblem("the INTERVAL is longer than ten years", "write a shorter one", node)
-    return span
+    written = _WRITTEN.fullmatch(node.sql(comments=False).upper())
+    times, one = (0, Duration(1)) if written is None else (int(written[1]), _UNITS[written[2]])
+    if not 0 < times * one.milliseconds <= _LONGEST_MS:
+        message = f"{named(node)} is not an INTERVAL that windows have"
+        hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK, ten years at most"
+        raise SqlProblem(message, hint, node)
+    return Duration(times * one.milliseconds, times * one.days)

@@ -6,18 +6,13 @@ Whatever sqlglot cannot read, or reads as something else than one SELECT, is ref
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import sqlglot
-from sqlglot import TokenType, exp
+from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from stream.config.sql.nodes import SqlProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlglot import Token
 
 __all__ = ["SHAPE", "expression_of", "inner_of", "name_in_sql", "select_of"]
 
@@ -27,21 +22,6 @@ SHAPE = (
 )
 """The shortest hint at the whole grammar."""
 
-_WINDOWS: Final = "write TUMBLE(time, size) or HOP(time, step, size) into GROUP BY"
-_FOREIGN: Final = {
-    "SESSION(": f"{_WINDOWS}: the end of a session depends on data",
-    "TABLE(": _WINDOWS,
-    "DESCRIPTOR(": _WINDOWS,
-    "TUMBLING(": _WINDOWS,
-    "HOPPING(": _WINDOWS,
-    "EMIT": "remove it: a window is decided once",
-    "MATCH_RECOGNIZE": SHAPE,
-    "TOP": "remove it: every group is decided",
-    "XOR": "write (a AND NOT b) OR (b AND NOT a)",
-    "&&": "write AND",
-    "PREWHERE": "write WHERE",
-}
-"""Words of other systems, or functions, with what to write instead."""
 _READ: Final = frozenset(
     {"this", "expression", "expressions", "from_", "where", "group", "having", "query"}
     | {"table", "db", "catalog", "quoted", "is_string", "low", "high", "unit", "to", "nested"}
@@ -49,20 +29,6 @@ _READ: Final = frozenset(
 """Parts of nodes that somebody reads, or that say nothing about the query."""
 _WHOLE: Final = (exp.Alias, exp.Binary, exp.Func, exp.Ordered, exp.Window)
 """Nodes that are read, or refused, with all that is in them."""
-_SAID: Final[dict[type[exp.Expr], tuple[str, str]]] = {
-    exp.Subquery: ("the inner query cannot have {}", "remove it"),
-    exp.Table: ("FROM takes one feed without {}", "write the name of the feed only"),
-    exp.Between: ("BETWEEN {} is not supported", "write the lower bound first"),
-}
-"""What is said of other parts, and what to write instead."""
-_PARTS: Final = {
-    "alias": "an alias",
-    "all": "GROUP BY ALL",
-    "distinct": "SELECT DISTINCT",
-    "locks": "FOR UPDATE",
-    "order": "ORDER BY",
-}
-"""What sqlglot's parts are called in SQL, where it is not their name."""
 
 
 def select_of(sql: str) -> exp.Select:
@@ -71,49 +37,33 @@ def select_of(sql: str) -> exp.Select:
     Raises:
         SqlProblem: it is not one, or cannot be read.
     """
-    tokens = _tokens(sql)
     logger = logging.getLogger("sqlglot")
     disabled, logger.disabled = logger.disabled, True  # its warnings would go to stderr
     try:
-        statement = sqlglot.parse(sql, error_message_context=len(sql))[0]
+        parsed = sqlglot.parse(sql, error_message_context=len(sql))
+    except TokenError:
+        offset = _open_quote(sql)
+        raise SqlProblem("a quote or comment is not closed", "close it", offset) from None
     except ParseError as error:
-        _refuse_foreign(tokens)
         detail = (error.errors or [{}])[0]
         before, near = (detail.get(part) or "" for part in ("start_context", "highlight"))
         message = f"this SQL cannot be read near `{near.strip()}`"
         raise SqlProblem(message, SHAPE, len(before)) from None
     finally:
         logger.disabled = disabled
-    if not isinstance(statement, exp.Select):
-        raise SqlProblem("the SQL is not one SELECT, but several joined ones", SHAPE, 0)
-    for node in statement.walk():
+    statements = [each for each in parsed if not isinstance(each, exp.Semicolon | None)]
+    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
+        raise SqlProblem("the SQL is not one SELECT", SHAPE, 0)
+    for node in statements[0].walk():
         _check_parts(node)
-    return statement
+    return statements[0]
 
 
-def _tokens(sql: str) -> Sequence[Token]:
-    """Return the tokens of what may be one SELECT statement.
-
-    Raises:
-        SqlProblem: it is none.
-    """
-    try:
-        tokens = sqlglot.tokenize(sql)
-    except TokenError:
-        offset = _open_quote(sql)
-        raise SqlProblem("a quote or comment is not closed", "close it", offset) from None
-    if not tokens or tokens[0].token_type is not TokenType.SELECT:
-        raise SqlProblem("the SQL does not begin with SELECT", SHAPE, 0)
-    for token in tokens[:-1]:
-        if token.token_type is TokenType.SEMICOLON:
-            raise SqlProblem("the SQL has a second statement", "remove it", token.start)
-    return tokens
-
-
-def inner_of(select: exp.Select) -> exp.Subquery | None:
-    """Return what stands in parentheses in FROM; ``None`` where nothing does."""
+def inner_of(select: exp.Select) -> exp.Select | None:
+    """Return the SELECT in parentheses in FROM; ``None`` where there is none."""
     clause = select.args.get("from_")
-    return clause.this if clause is not None and isinstance(clause.this, exp.Subquery) else None
+    inner = clause.this.this if clause and isinstance(clause.this, exp.Subquery) else None
+    return inner if isinstance(inner, exp.Select) else None
 
 
 def expression_of(text: str, called: str = "this") -> exp.Expr:
@@ -138,29 +88,12 @@ def _check_parts(node: exp.Expr) -> None:
     """Refuse what is in a node beside what is read: ignored, it could change who is protected."""
     if isinstance(node, _WHOLE) and not isinstance(node, exp.Cast):
         return
-    message, hint = _SAID.get(type(node), ("{} is not supported", SHAPE))
-    if isinstance(node, exp.Select) and inner_of(node) is not None:
-        message, hint = "the outer query cannot have {}", "remove it"
     for name, value in node.args.items():
         if value and name not in _READ:
             part = value[0] if isinstance(value, list) else value
-            called = _PARTS.get(name, name.upper().rstrip("S_").replace("_", " "))
             at = part if isinstance(part, exp.Expr) else node
-            raise SqlProblem(message.format(called), hint, at)
-
-
-def _refuse_foreign(tokens: Sequence[Token]) -> None:
-    """Name what other systems have, where a text that cannot be read has it.
-
-    Raises:
-        SqlProblem: it is there.
-    """
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        word = token.text.upper()
-        called = after is not None and after.token_type is TokenType.L_PAREN
-        hint = _FOREIGN.get(f"{word}(" if called else word, _FOREIGN.get(word))
-        if hint is not None:
-            raise SqlProblem(f"{word} is not supported", hint, token.start)
+            word = name.upper().rstrip("_").replace("_", " ")
+            raise SqlProblem(f"{word} is not supported here", SHAPE, at)
 
 
 def name_in_sql(name: str) -> str:

@@ -40,16 +40,6 @@ _WRITTEN = {
 }
 """What a literal of a type is, with an example."""
 
-_LIST = "list the values: field IN ('a', 'b')"
-_INSTEAD: dict[type[exp.Expr], str] = {
-    exp.Like: _LIST,
-    exp.ILike: _LIST,
-    exp.SimilarTo: _LIST,
-    exp.RegexpLike: _LIST,
-    exp.Boolean: "remove WHERE: without it every event counts",
-}
-"""What to write instead of a condition that WHERE cannot take."""
-
 
 @dataclass(frozen=True, slots=True)
 class WhereReader:
@@ -83,60 +73,33 @@ class WhereReader:
                 # In order, so that filters are equal however they are written.
                 values = sorted(self._literal(part, field) for part in node.expressions)
                 return IsIn(field.name, field.type, tuple(values))
-            case exp.Is():
-                return self._null_test(node)
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return IsNull(column(node.this, self.fields, "IS NULL takes").name)
             case exp.Column():
-                return self._flag(node)
+                field = column(node, self.fields, "WHERE takes")
+                if field.type is FieldType.BOOLEAN:
+                    return Compare(field.name, field.type, Comparison.EQ, value=True)
         found = comparisons(node, lambda side: isinstance(side, exp.Column))
         if not found:
-            hint = _INSTEAD.get(type(node), _SUPPORTED)
-            raise SqlProblem(f"WHERE does not support {named(node)}", hint, node)
+            raise SqlProblem(f"WHERE does not support {named(node)}", _SUPPORTED, node)
         first, *more = [self._comparison(*each) for each in found]
         return And((first, *more)) if more else first
 
     def _comparison(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Compare:
         field = column(left, self.fields, "WHERE compares")
-        if isinstance(right, exp.Column):
-            raise self._two_fields(field, right)
         ordered = comparison not in (Comparison.EQ, Comparison.NE)
         if ordered and field.type is FieldType.BOOLEAN:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
             raise SqlProblem(f"`{field.name}` is a boolean and has no order", hint, left)
         return Compare(field.name, field.type, comparison, self._literal(right, field))
 
-    def _two_fields(self, field: Field, other: exp.Column) -> SqlProblem:
-        """Return what is wrong with a name beside a field: it may be meant as a string."""
-        name = other.name
-        if field.type is not FieldType.STRING or name in self.fields or other.table:
-            return SqlProblem("WHERE cannot compare two fields", _SUPPORTED, other)
-        what = "in double quotes" if other.this.quoted else "without quotes"
-        message = f"`{name}` {what} is a field name, but there is no such field"
-        return SqlProblem(message, f"write '{name}' if it is a string", other)
-
-    def _null_test(self, node: exp.Is) -> IsNull:
-        if not isinstance(node.expression, exp.Null):
-            hint = "write field IS NULL, field IS NOT NULL, or field = TRUE"
-            raise SqlProblem("IS takes NULL only", hint, node)
-        return IsNull(column(node.this, self.fields, "IS NULL takes").name)
-
-    def _flag(self, node: exp.Column) -> Compare:
-        field = column(node, self.fields, "WHERE takes")
-        if field.type is not FieldType.BOOLEAN:
-            message = f"`{field.name}` is {article(field.type.value)}, not a condition"
-            raise SqlProblem(message, f"compare it with a literal: {field.name} = ...", node)
-        return Compare(field.name, field.type, Comparison.EQ, value=True)
-
     def _literal(self, node: exp.Expr, field: Field) -> FieldValue:
         """Return a literal as a value of the field's type."""
         node = node.unnest()
-        if isinstance(node, exp.Null):
-            raise SqlProblem(
-                "a comparison with NULL is never true", f"write {field.name} IS NULL", node
-            )
-        value = self._value(node, field)
+        value, kind = self._value(node, field), article(field.type)
         if value is None:
-            message = f"`{field.name}` is {article(field.type.value)} but is compared with"
-            raise SqlProblem(f"{message} {named(node)}", f"write {_WRITTEN[field.type]}", node)
+            message = f"`{field.name}` is {kind} but is compared with {named(node)}"
+            raise SqlProblem(message, f"write {_WRITTEN[field.type]}, or IS NULL", node)
         if field.type is FieldType.STRING and value not in (field.domain or {value}):
             message = f"`{value}` is not in the domain of `{field.name}`"
             self.notes.append(SqlProblem(message, closest(str(value), field.domain or ()), node))
@@ -164,7 +127,7 @@ class WhereReader:
                 return float(exact)
         elif exact.denominator == 1 and -_INT64 <= exact < _INT64:
             return int(exact)
-        message = f"`{field.name}` is {article(field.type.value)}, and this is not one of 64 bits"
+        message = f"`{field.name}` is {article(field.type)}, and this is not one of 64 bits"
         raise SqlProblem(message, f"write {_WRITTEN[field.type]}", node)
 
 

@@ -308,8 +308,6 @@ def test_the_table_has_every_public_function():
         if inspect.isfunction(getattr(package, name))
     }
     untried = {
-        "effective_from",  # of deciders that are made above
-        "kept_from",
         "levels_of",
         "utility_gain",  # of an overlap
     }

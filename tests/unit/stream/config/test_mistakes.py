@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from stream.config.loading import examine
-from stream.config.renamed import RENAMED
-from stream.config.scalars import closest
 from tests.support.checking import check
 from tests.support.configurations import (
     GOOD,
-    edited,
     place,
     write,
 )
@@ -22,7 +17,7 @@ from tests.support.planned import Alarm, Config
 @pytest.mark.parametrize("style", ["literal", "folded", "plain", "single", "double"])
 def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path, style):
     """However the SQL is written in YAML, the wrong token is pointed at."""
-    body = "SELECT room FROM badges\n{0}WHERE person <> 'a b'\n{0}GROUP BY ⟦raum"
+    body = "SELECT room FROM badges\n{0}WHERE person <> 'a b'\n{0}GROUP BY ⟦raum, HOP(ts, a, b)"
     indent = "        "
     text = {
         "literal": "|-  # the SQL\n" + indent + body.format(indent),
@@ -55,54 +50,6 @@ def test_shares_are_one_budget_at_most(tmp_path, shares, wrong):
         Config({"a": Alarm(extra={"share": "0.3"})}, unit="event").write(tmp_path), environ={}
     ).errors
     assert "remove share" in event.hint
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_an_old_name_is_refused_with_the_new_one(old, new):
-    """Wherever the new one may stand, and nowhere else."""
-    said = f"did you mean `{new}`? It replaces `{old}`"
-    assert closest(old, ["sql", new]) == said
-    assert closest(old, ["sql", "labels"]) != said
-
-
-def test_old_keys_of_a_file_are_named(tmp_path):
-    """Each with its place."""
-    alarms = {"a": Alarm(extra={"usual": 8}), "b": Alarm(extra={"false_rings": "1 per week"})}
-    errors = examine(Config(alarms).write(tmp_path), environ={}).errors
-    assert [error.hint for error in errors] == [
-        "did you mean `baseline`? It replaces `usual`",
-        "did you mean `false_alarms`? It replaces `false_rings`",
-    ]
-
-
-SLOW = """\
-  slow:
-    sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5
-    max_fnr: 0.05
-    tolerance: 2
-    timing: {decide_timeout: 2h, grace: 1m}
-"""
-
-
-@pytest.mark.parametrize(("age_s", "warned"), [(601, True), (7230, True), (7231, False)])
-def test_max_age_outlasts_what_a_window_may_wait_for(tmp_path, age_s, *, warned):
-    """One alarm's windows wait for a slower one's on the same budget; too old they are denied."""
-    text = edited("timing: {grace: 30s}", f"timing: {{grace: 30s, max_age: ⟦{age_s}s}}") + SLOW
-    report = examine(write(tmp_path, text), environ={})
-    assert report.alarms is not None
-    assert len(report.warnings) == warned
-    for warning in report.warnings:
-        assert (warning.line, warning.column) == place(text)
-        assert "`slow`" in warning.message
-        assert "write max_age: 7231s" in warning.hint
-    doors = GOOD[GOOD.index("  badges:") : GOOD.index("budget:")].replace("badges", "doors")
-    apart = text.replace("FROM badges GROUP", "FROM doors GROUP").replace(
-        "budget:", f"{doors}budget:"
-    )
-    apart = re.sub(r"  (period|contribution): .*\n", "", apart).replace("unit: user", "unit: event")
-    report = examine(write(tmp_path, apart), environ={})
-    assert report.alarms is not None
-    assert not report.warnings
 
 
 def test_a_long_domain_has_a_file_of_its_own(tmp_path):

@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +76,7 @@ def test_every_window_equals_the_reference(seed, often):
             patch.setattr("stream.counting.counter._COMPACT_ROWS", 0)
             patch.setattr("stream.counting.counter._CHUNK_ROWS", 3)
         for start, end in pairwise((0, *splits, len(log))):
-            rows, _ = project(query, Columns(reference.decoded(log[start:end])))
+            rows, _ = project(query, reference.decoded(log[start:end]))
             counter.add(rows)
             counter.cuts(rng.choice(scene.indexes[floor - scene.indexes[0] :]))
             if rng.random() < 0.2:
@@ -91,18 +90,18 @@ def test_every_window_equals_the_reference(seed, often):
 def test_cells_of_several_fields_number_as_the_domain_does():
     """The cell of a row is the index under which the domain names its values."""
     domain = Domain(("floor", "lit", "room"), (("1", "-2"), ("true", "false"), ("x", "y", "z")))
-    batch = batch_of(
+    rows = columns_of(
         floor=[1, -2, -2, 7, None], lit=[True, False, True, True, True], room=[*"yzxxx"]
     )
-    cell, known = Columns(batch).cells(domain)
+    cell, known = Columns(rows).cells(domain)
     assert known.tolist() == [True, True, True, False, False]
     named = [list(domain.group(at).values()) for at in cell[known].tolist()]
     assert named == [["1", "true", "y"], ["-2", "false", "z"], ["-2", "true", "x"]]
 
 
-def batch_of(**columns):
-    """Return what projection reads of a batch of these columns."""
-    return SimpleNamespace(rows=pa.record_batch({n: pa.array(v) for n, v in columns.items()}))
+def columns_of(**columns):
+    """Return rows of these columns."""
+    return pa.record_batch({name: pa.array(values) for name, values in columns.items()})
 
 
 @given(
@@ -115,7 +114,7 @@ def batch_of(**columns):
 def test_integers_become_granules_exactly(values, resolution, lo, hi):
     """Whole numbers are divided by the resolution exactly, halves to even, and clipped."""
     spec = AggregateSpec(Weight.SUM, "size", lo, hi, resolution)
-    found = Columns(batch_of(size=[*values, None])).granules(spec)[:-1]
+    found = Columns(columns_of(size=[*values, None])).granules(spec)[:-1]
     assert found.tolist() == [min(max(round(value / resolution), lo), hi) for value in values]
 
 

@@ -16,7 +16,7 @@ from accountant.regions.regions import Region, ValueSet
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.config.sql.select import parse_sql
-from stream.counting.projection import Columns, project
+from stream.counting.projection import project
 from stream.decisions.registration import shape_of
 from stream.events.columns import declared_schema
 from stream.events.decoder import Batch
@@ -129,7 +129,7 @@ def counted(asked, events):
     batch = Batch(
         rows, times, times, ids, Units(ids, Roster(np.zeros((len(events), 2), np.uint64))), None
     )
-    kept, _ = project(asked, Columns(batch))
+    kept, _ = project(asked, batch)
     cells = [None] * len(events)
     for offset, cell in zip(kept.offset.tolist(), kept.cell.tolist(), strict=True):
         cells[offset] = cell
@@ -258,20 +258,6 @@ def test_the_group_keeps_to_its_domain():
     assert group_by_of(ungrouped) == ()
     assert list(cells_of(ungrouped)) == [()]
     assert region() == Region.where(feed="badges")
-
-
-@pytest.mark.parametrize(
-    ("field", "written", "cells", "values"),
-    [
-        ("floor", ("1", "01", "one"), [(1,), ("01",), ("one",)], ValueSet.integers(1)),
-        ("open", ("true", "yes"), [(True,), ("yes",)], ValueSet.of(True)),
-    ],
-)
-def test_domains_made_by_hand_are_taken_as_events_are_matched(field, written, cells, values):
-    """Only the decimal notation names an integer, only true and false name truth values."""
-    asked = replace(query(), domain=Domain((field,), (written,)))
-    assert list(cells_of(asked)) == cells
-    assert region_of(asked).values(f"badges.{field}") == values
 
 
 def test_other_feeds_share_no_event():

@@ -164,10 +164,9 @@ def test_the_reference_is_part_of_what_is_registered(tmp_path):
     assert alarms_of(tmp_path, MARKS=MARKED).by_name["drift"].fingerprint != query.fingerprint
 
 
-def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path):
-    """A max_age below it is warned of, and topics keep what may still be counted."""
+def test_retention_knows_how_long_a_reference_is_waited_for(tmp_path):
+    """Topics keep what may still be counted."""
     report = examined(tmp_path, text_of(tmp_path, KEYS="timing: {reference_timeout: 8d}"))
-    assert "shorter than grace + reference_timeout" in "".join(map(str, report.warnings))
     kept = {topic.feed: topic.retention_ms for topic in plan(report.alarms) if topic.feed}
     assert all(kept[name] > 8 * 86_400_000 for name in ("sales", "forecast"))
     assert kept["forecast"] - kept["sales"] == 2 * 86_400_000 - MINUTE_MS

@@ -142,7 +142,7 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path):
     configured(tmp_path, *written, until="02:00", unit=unit)
     report = examine(tmp_path / "alarms.yaml", environ={})
     told = [each.message for each in report.notes]
-    rule = "a person counts once in each pane (in the first 6 panes of a period that they are in)"
+    rule = "a person counts in each pane (the first 6 of a period that they are in)"
     assert [rule in each for each in told] == [True, True]
     (warned,) = [each for each in report.warnings if "bounds hold per pane" in each.message]
     assert "a window has 12: " in warned.message

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.counter import Rows, WindowCounter
-from stream.counting.projection import Columns, project
+from stream.counting.projection import project
 from stream.events.units import Roster, Units
 from stream.model.alarm import AggregateSpec
 from tests.support import reference
@@ -147,7 +147,7 @@ def test_extreme_offsets_are_exact(lo, hi, pivot, scale):
     query = reference.make_query(TUMBLING, extreme)
     sizes = (-(2**63), -1, 0, 1, 2**63 - 1)
     log = [replace(EVENT, offset=at, size=size) for at, size in enumerate(sizes)]
-    projected, _ = project(query, Columns(reference.decoded(log)))
+    projected, _ = project(query, reference.decoded(log))
     exact = [scale * min(max(size, lo), hi) - pivot for size in sizes]
     assert projected.weight.tolist() == [exact]
     assert max(map(abs, exact)) <= extreme.largest

@@ -1,4 +1,4 @@
-"""What a test takes of probabilities: bounds, what lies between, and digits."""
+"""What a test takes of probabilities: bounds, and what lies between."""
 
 from __future__ import annotations
 
@@ -20,10 +20,6 @@ from stream.config.cases.ranges import range_of
         ("< 1", (1 - 1e-12,), (1.0,)),
         ("<= 1e-12", (1e-12, 0.0), (1.1e-12,)),
         ("0.2 to 0.4", (0.2, 0.3, 0.4), (0.1999999, 0.4000001)),
-        ("0.35", (0.345, 0.3549), (0.3449, 0.3551)),
-        ("0.350", (0.3495, 0.3504), (0.345, 0.3549)),
-        ("1.0", (1.0, 0.951), (0.94,)),
-        ("2e-5", (1.6e-5,), (2.6e-5, 1.4e-5)),
     ],
 )
 def test_a_range_takes_what_is_written(text, taken, refused):
@@ -47,12 +43,12 @@ def test_bounds_of_a_probability_are_taken_from_the_worst_side():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("1/3", "without decimals is too coarse"),
+        ("0.35", "not a range"),
         (">= 95", "between 0 and 1"),
         (">= -0.1", "between 0 and 1"),
-        ("=> 0.9", "not a probability"),
-        ("== 0.9", "not a probability"),
-        (">= ", "not a probability"),
+        ("=> 0.9", "not a range"),
+        (">= often", "not a probability"),
+        (">= ", "not a range"),
     ],
 )
 def test_what_is_no_range_is_said_so(text, said):
