@@ -21,7 +21,7 @@ from accountant.errors import DataError
 from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = ["MOST_ROWS", "Seen", "fields_in"]
@@ -112,19 +112,24 @@ def _is_instant(text: str) -> bool:
     return len(text) >= len("2025-03-03T09:12:00")
 
 
-def _rows(path: Path) -> Iterable[Any]:
+def _rows(path: Path) -> list[Any]:
+    rows: list[Any]
     match path.suffix.lower():
         case ".parquet":
             with pq.ParquetFile(path) as file:
                 first = next(file.iter_batches(batch_size=MOST_ROWS), None)
-            return [] if first is None else first.to_pylist()
+            rows = [] if first is None else first.to_pylist()
         case ".csv":
             options = pa_csv.ParseOptions(invalid_row_handler=lambda _row: "skip")
             head = BytesIO(b"".join(_lines(path, MOST_ROWS + 1)))
-            return pa_csv.read_csv(head, parse_options=options).to_pylist()
+            rows = pa_csv.read_csv(head, parse_options=options).to_pylist()
         case ".jsonl":
-            return map(_object, _lines(path, MOST_ROWS))
-    raise DataError(f"{path}: unknown suffix", hint="use a file with one of .parquet, .csv, .jsonl")
+            rows = [_object(line) for line in _lines(path, MOST_ROWS)]
+        case _:
+            raise DataError(
+                f"{path}: unknown suffix", hint="use a file with one of .parquet, .csv, .jsonl"
+            )
+    return rows
 
 
 def _lines(path: Path, most: int) -> list[bytes]:
