@@ -22,7 +22,7 @@ from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
 from stream.planning.playing import played
-from stream.planning.runs import run_outlook
+from stream.planning.runs import missed_given_no_alarm
 from stream.planning.search import smallest
 from stream.planning.solver.solver import solve
 from stream.planning.totals import totals
@@ -256,7 +256,7 @@ def _alarm(
     budget, utility = alarms.budget, utility_of(alarm, alarms.budget)
     windows = whole.alarms.get(alarm.id)
     false, baseline = utility.false, alarm.baseline
-    missed = run_outlook(alarm, budget).missed_given_no_alarm if in_runs(alarm) else None
+    missed = missed_given_no_alarm(alarm, budget)
     rate = float(alarm.required_fnr or alarm.aim.max_fnr)
     return AlarmFigures(
         alarm=alarm.id,
