@@ -25,7 +25,7 @@ from stream.planning.templates.cases import CASES, cases_text
 from stream.planning.templates.dryrun import DRY_RUN, dry_run
 from stream.planning.templates.events import made_up
 from stream.planning.templates.filling import FilledTemplate, fill
-from stream.planning.templates.samples import MOST_ROWS, looked_at, rows_of_file
+from stream.planning.templates.samples import MOST_ROWS, fields_in
 from stream.planning.templates.texts import (
     CONFIGURATION,
     LOCK,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from click.decorators import FC
 
     from stream.planning.templates.events import MadeUp
-    from stream.planning.templates.samples import Looked
+    from stream.planning.templates.samples import Seen
 
 __all__ = ["init"]
 
@@ -134,16 +134,15 @@ def init(
     if existing is not None:
         _write_dry_run(existing, force=force)
         return
-    looked = None if sample is None else _looked(sample)
-    filled = fill(answered(TEMPLATES[template], given, looked, from_sample=domain_from_sample))
+    seen = {} if sample is None else _seen(sample)
+    filled = fill(answered(TEMPLATES[template], given, seen, from_sample=domain_from_sample))
     events = made_up(filled)
     files = _files(directory, filled, events)
     _refuse_to_replace(files, force=force)
     _tell_alarm(filled)
-    if looked is not None:
-        (feed,) = filled.alarms.feeds.values()
-        if left := [name for name in looked.fields if name not in feed.fields]:
-            note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
+    (feed,) = filled.alarms.feeds.values()
+    if left := [name for name in seen if name not in feed.fields]:
+        note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
     agreed(f"write this to {directory}?", yes=yes, default=True)
     for path, (text, what) in files.items():
         write_text(path, text)
@@ -174,18 +173,13 @@ def _write_dry_run(file: Path, *, force: bool) -> None:
     click.echo(f"{path}: the same alarms, to try them on Kafka; see its first lines")
 
 
-def _looked(sample: Path) -> Looked:
+def _seen(sample: Path) -> dict[str, Seen]:
     """Return what a sample shows, and say who is looking."""
     say(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}")
-    looked = looked_at(rows_of_file(sample))
-    for seen in looked.fields.values():
-        kind = seen.kind.value if seen.kind else "of no type that is declared"
-        more = f", {seen.form}" if seen.form else ""
-        different = f", {seen.distinct} different values" if seen.distinct else ""
-        say(f"  {seen.name}: {kind}{more}{different}")
-    if looked.unreadable:
-        say(f"  {looked.unreadable} of {looked.rows} rows cannot be read")
-    return looked
+    found = fields_in(sample)
+    for name, seen in found.items():
+        say(f"  {name}: {seen.held}")
+    return found
 
 
 def _files(directory: Path, filled: FilledTemplate, events: MadeUp) -> dict[Path, tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What ``tocsin init`` fills a template with: options answer, then a sample, then the template."""
+"""What ``tocsin init`` fills a template with: options answer, then the template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stream.planning.templates.answers import Answers
-    from stream.planning.templates.samples import Looked, Seen
+    from stream.planning.templates.samples import Seen
 
 __all__ = ["answered", "values_in"]
 
@@ -32,14 +32,14 @@ _DAYS: Final = ("d", "w")
 
 
 def answered(
-    template: Answers, given: Mapping[str, Any], looked: Looked | None, *, from_sample: bool
+    template: Answers, given: Mapping[str, Any], seen: Mapping[str, Seen], *, from_sample: bool
 ) -> Answers:
     """Return all answers.
 
     Args:
         template: answers what nothing else does.
         given: answers by option, which are called as they are; ``None`` where there is none.
-        looked: what a sample shows; it answers before the template does.
+        seen: the fields of a sample, by name; nothing without one.
         from_sample: whether its values are public.
 
     Raises:
@@ -52,15 +52,14 @@ def answered(
     roles = ["time", "unit", *(["amount"] if template.measured is Measured.AMOUNT else [])]
     base = replace(
         template,
-        **said | {role: _field(role, template, given[role], looked) for role in roles},
-        group_by=tuple(_field("group_by", template, name.strip(), looked) for name in names),
+        **said | {role: _field(role, template, given[role], seen) for role in roles},
+        group_by=tuple(_field("group_by", template, name.strip(), seen) for name in names),
     )
     baseline, active = base.baseline, base.active
     if "baseline" not in said:
         baseline = template.baseline * base.threshold // template.threshold
     if active == _ALWAYS or ("active" not in said and base.window.endswith(_DAYS)):
         active = ""  # no day lies within the hours that a template's shorter windows run in
-    seen = {} if looked is None else looked.fields
     numbered = {name for name, each in seen.items() if each.kind is FieldType.INTEGER}
     return replace(
         base,
@@ -86,34 +85,23 @@ def values_in(path: Path) -> tuple[str, ...]:
         raise ConfigError(f"{path} cannot be read", hint="write one value per line") from None
 
 
-def _field(role: str, template: Answers, given: str | None, looked: Looked | None) -> str:
+def _field(role: str, template: Answers, given: str | None, fields: Mapping[str, Seen]) -> str:
     """Return the name of a field; with a sample, one that it has."""
     known: str | tuple[str, ...] = getattr(template, role)
-    baseline = known if isinstance(known, str) else known[0]
-    if looked is None:
-        return given or baseline
-    fields, kinds = looked.fields, _KINDS[role]
-    wanted = " or ".join(kind.value for kind in kinds)
-    fitting = [name for name, seen in fields.items() if seen.kind in kinds]
-    name: str | None = given or (baseline if baseline in fitting else getattr(looked, role))
-    if role == "unit" and not given and template.people and name == template.group_by[0]:
-        name = None  # nobody watches a person
-    form = "name another field, or write the events differently"
-    if role == "time":
-        form = "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
-    if name is None:
-        held = ", ".join(f"{seen.name} ({_held(seen)})" for seen in fields.values())
+    name = given or (known if isinstance(known, str) else known[0])
+    wanted = " or ".join(kind.value for kind in _KINDS[role])
+    if fields and name not in fields:
+        held = ", ".join(f"{each} ({seen.held})" for each, seen in fields.items())
         raise DataError(
-            f"the sample has no field that could be its {role} ({wanted})",
-            hint=f"{form}; or write --{role} FIELD: it has {held}",
+            f"the sample has no field {name!r}",
+            hint=f"write --{role.replace('_', '-')} FIELD ({wanted}): it has {held}",
         )
-    if name not in fields:
+    if fields and fields[name].kind not in _KINDS[role]:
+        form = "name another field, or write the events differently"
+        if role == "time":
+            form = "times are ISO 8601 (2025-03-03T09:12:00Z) or whole milliseconds since 1970"
         raise DataError(
-            f"the sample has no field {name!r}", hint=f"write one of: {', '.join(fields)}"
-        )
-    if name not in fitting:
-        raise DataError(
-            f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}", hint=form
+            f"{name!r} holds {fields[name].held}, and its {role} is {wanted}", hint=form
         )
     return name
 
@@ -169,8 +157,3 @@ def _values(
 
 def _stripped(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(text.strip() for text in texts if text.strip())
-
-
-def _held(seen: Seen) -> str:
-    """Return what a field holds, in words."""
-    return seen.form or (seen.kind.value if seen.kind else "no type that is declared")

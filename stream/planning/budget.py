@@ -227,9 +227,10 @@ def _kinds_of_periods(
         return [None] * len(alarms), [(1,) if each else None for each in runs]
     rows = [table.windows(alarm.calendar) for alarm in alarms]
     rows += [table.runs(each.calendar) for each in alarms if has_runs(each, budget)]
-    found = [tuple(row) for row in np.unique(np.stack(rows), axis=1).tolist()]
+    kinds = sorted(set(zip(*(row.tolist() for row in rows), strict=True)))
+    found = list(zip(*kinds, strict=True))
     counted = iter(found[len(alarms) :])
-    return list(found[: len(alarms)]), [next(counted) if each else None for each in runs]
+    return [*found[: len(alarms)]], [next(counted) if each else None for each in runs]
 
 
 def _is_steady(calendar: Calendar) -> bool:

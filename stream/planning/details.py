@@ -1,4 +1,4 @@
-"""What ``tocsin plan --details`` adds: runs, prices, panes, holds, rows that are shared."""
+"""What ``tocsin plan --details`` adds: prices, panes, holds, rows that are shared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from stream.model.holds import held_windows, in_runs, shown_falsely
 from stream.model.losses import loss_text
 from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
-from stream.planning.runs import run_outlook
-from stream.planning.utility import utility_of
 from stream.windows.calendars import duration_words
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from accountant.budget.plan import AlarmPlan, ScopePlan
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.planning.runs import RunOutlook
 
 __all__ = ["detail_lines"]
 
@@ -37,12 +34,6 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
     """
     budget = alarms.budget
     for query in alarms.by_name.values():
-        utility = utility_of(query, budget)
-        if utility.false is not None and utility.false.fired_varying is not None:
-            varying = f"{utility.false.fired_varying:.3g} false alarms a week"
-            yield f"{query.id}: {varying} if counts vary around the baseline (Poisson)"
-        if in_runs(query):
-            yield f"{query.id}: {_run_line(run_outlook(query, budget))}"
         if text := _decisive(query):
             yield f"{query.id}: {text} sets the cost"
         if query.hold_ms:
@@ -52,17 +43,6 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
             yield from _pane_lines(alarm, alarms)
             yield from _cap_lines(alarm, budget)
         yield from _sharing_lines(plan, budget)
-
-
-def _run_line(run: RunOutlook) -> str:
-    found = (
-        f"an SVT run of {run.alarms} alarms: threshold noise"
-        f" {run.threshold_scale:.4g}, query noise {run.query_scale:.4g}, correction"
-        f" {run.correction:.6g}"
-    )
-    if run.queries is not None:
-        found += f"; {run.queries} queries, {run.negatives} negative answers an alarm"
-    return found
 
 
 def _decisive(alarm: Alarm) -> str:

@@ -177,16 +177,14 @@ class DetectionCurve:
         origins = self._origins
         like = cell if origins is None else 0
         shift = np.int64(0) if origins is None else origins[cell] - origins[0]
-        asked, back = np.unique(granules - shift, return_inverse=True)
-        new = np.array([at for at in asked.tolist() if (like, at) not in self._known], np.int64)
-        if new.size:
-            found = severity_chances(self.operator, self.number, like, new[np.newaxis])
+        asked = [(like, at) for at in (granules - shift).tolist()]
+        if new := sorted(set(asked).difference(self._known)):
+            statistics = np.array([[at for _, at in new]], np.int64)
+            found = severity_chances(self.operator, self.number, like, statistics)
             if found is None:
                 return None
-            self._known.update(
-                zip([(like, at) for at in new.tolist()], found.tolist(), strict=True)
-            )
-        return np.array([self._known[like, at] for at in asked.tolist()])[back]
+            self._known.update(zip(new, found.tolist(), strict=True))
+        return np.array([self._known[at] for at in asked])
 
     def cells(self) -> tuple[int, ...]:
         """Return a cell of the smallest, the median and the largest threshold, each once.

@@ -22,7 +22,7 @@ from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
 from stream.planning.playing import played
-from stream.planning.runs import run_outlook
+from stream.planning.runs import missed_given_no_alarm
 from stream.planning.search import smallest
 from stream.planning.solver.solver import solve
 from stream.planning.totals import totals
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
     from stream.planning.detection import DetectionCurve
+    from stream.planning.lifecycles import Steadied
     from stream.planning.playing import Played
     from stream.planning.solver.solver import Solved
 
@@ -102,7 +103,7 @@ class AlarmFigures:
         episodes: how many a period carries; ``None`` where every window is decided by itself.
         alarms: after which a period is spent; ``None`` likewise.
         after_lifecycle: false alarms a week and misses that ``for``, ``of`` and ``resolve_after``
-            leave; ``None`` without them.
+            leave, at most; ``None`` without them.
         changes: after each of which every requirement is met and the budget fits.
     """
 
@@ -126,7 +127,7 @@ class AlarmFigures:
     delay_s: float
     episodes: int | None
     alarms: int | None
-    after_lifecycle: tuple[float | None, float] | None
+    after_lifecycle: Steadied | None
     changes: tuple[str, ...] = ()
 
 
@@ -255,9 +256,8 @@ def _alarm(
     budget, utility = alarms.budget, utility_of(alarm, alarms.budget)
     windows = whole.alarms.get(alarm.id)
     false, baseline = utility.false, alarm.baseline
-    missed = run_outlook(alarm, budget).missed_given_no_alarm if in_runs(alarm) else None
+    missed = missed_given_no_alarm(alarm, budget)
     rate = float(alarm.required_fnr or alarm.aim.max_fnr)
-    steady = steadied(utility)
     return AlarmFigures(
         alarm=alarm.id,
         mechanism=alarm.mechanism,
@@ -279,7 +279,7 @@ def _alarm(
         delay_s=alarm.delay_ms / 1000,
         episodes=_episodes(alarm, budget, solved),
         alarms=alarm.aim.alarms if in_runs(alarm) else None,
-        after_lifecycle=None if steady is None else (steady.fired_week, steady.missed),
+        after_lifecycle=steadied(utility),
         changes=() if solved is None or solved.found else tuple(c.text for c in solved.changes),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stream.config.sql.text import name_in_sql
 from stream.planning.budget import REFERENCE_MS
-from stream.planning.occupancy import ActiveWindows, active_spans
+from stream.planning.occupancy import ActiveWindows
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
 
 __all__ = [
-    "covered_share",
+    "covers_as_much",
     "duration_text",
     "longest_stretch",
     "stretched",
@@ -46,21 +46,15 @@ def longest_stretch(calendar: Calendar, periods: PeriodTable | None) -> int:
     if periods is None:
         return 1
     length_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
-    limit_ms = periods.longest_ms
-    if calendar.schedule is not None:
-        starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
-        limit_ms = min(limit_ms, int((ends_ms - starts_ms).max(initial=0)))
-    return max(1, limit_ms // length_ms)
+    return max(1, periods.longest_ms // length_ms)
 
 
-def covered_share(calendar: Calendar, before: Calendar) -> float:
-    """Return how much time windows cover over a year, as a part of what others cover."""
+def covers_as_much(calendar: Calendar, before: Calendar) -> bool:
+    """Return whether windows cover no less time of a year than others do."""
     if calendar.schedule is None:
-        return 1.0
-    covered, covered_before = (
-        ActiveWindows(each, *_YEAR).covered_ms for each in (calendar, before)
-    )
-    return covered / covered_before if covered_before else 1.0
+        return True
+    now_ms, before_ms = (ActiveWindows(each, *_YEAR).covered_ms for each in (calendar, before))
+    return now_ms >= before_ms
 
 
 def stretched(calendar: Calendar, times: int) -> Calendar:

@@ -8,6 +8,7 @@ statistics.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -20,10 +21,10 @@ from accountant.costs.runs import StoredRun
 from accountant.errors import ConfigError
 from accountant.rules.runs import usable
 from accountant.units import to_loss_units
-from operators.registry import create
+from operators.noise.source import NoiseSource
 from operators.single.batched import decide_many
 from operators.single.held import decide_asked
-from stream.decisions.mechanisms import as_charged, panes_of, run_of
+from stream.decisions.mechanisms import operator_of, panes_of, plans_of, run_of
 from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
 from stream.simulation.budgets import Asking, Budgets, in_order, keys_at
@@ -31,34 +32,21 @@ from stream.simulation.tally import Cells, Tally
 from stream.simulation.truth import first_held, may_fire, must_fire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from accountant.costs.charges import CellCosts, Charge, WindowKey
-    from operators.base import Operator, Plan, RunOperator
-    from operators.noise.source import NoiseSource
+    from operators.base import Operator, RunOperator
     from operators.single.looks import EarlyAlarms
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
     from stream.simulation.history import CountedAlarm
 
-__all__ = ["Played", "operator_tried"]
+__all__ = ["Played"]
 
 _ENTRIES: Final = 400_000  # statistics that are spread out in memory at once
 _FAR: Final = 1 << 52  # what a pane counts ends here, for its operator too
-
-
-def operator_tried(alarm: Alarm) -> Operator:
-    """Plan what decides an alarm, also by a mechanism that no configuration may name.
-
-    Raises:
-        ConfigError: its aim cannot be kept.
-    """
-    special = run_of(alarm) or panes_of(alarm)
-    return special or create(
-        alarm.mechanism, alarm.condition, alarm.aim, band=alarm.band, experimental=True
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,18 +340,17 @@ class Played:
         self._asking: dict[str, Asking] = {}
         self._drawn: dict[str, _Counted] = {}
         self._over: dict[str, _OverPanes] = {}
-        plans: dict[str, Plan] = {}
+        plans = plans_of(alarms)
         for name, query in alarms.running.items():
             if name not in counted and name not in others:
                 continue
             keys = others[name] if name in others else keys_at(query, counted[name].starts_ms)
-            operator = operator_tried(query)
-            plans[name] = as_charged(query, operator.plan)
             asking = Asking(query, alarms, keys, to_loss_units(plans[name].epsilon))
             if not query.panes:  # of windows over panes, these pay
                 self._asking[name] = asking
             if name not in counted or name in alarms.panes:
                 continue
+            operator = run_of(query) or panes_of(query) or operator_of(query)
             found = _Counted(asking, counted[name], operator)
             if query.panes:
                 self._over[name] = _OverPanes.of(found, counted[query.panes])
@@ -379,6 +366,22 @@ class Played:
             for one in self._asking.values()
             if one.scope not in free or one.alarm.hold_ms or _kind(one.alarm) is not _Windows
         )
+
+    def replays(self, runs: int, on_runs: Callable[[int, int], None]) -> dict[str, Tally]:
+        """Replay the file with fresh noise; return what came of every alarm that is drawn.
+
+        Args:
+            runs: replays, >= 1.
+            on_runs: called with how many replays are done, of how many.
+        """
+        noise = NoiseSource()
+        found: defaultdict[str, Tally] = defaultdict(Tally)
+        for done in range(runs):
+            on_runs(done, runs)
+            for name, tally in self.replay(noise).items():
+                found[name] += tally
+        on_runs(runs, runs)
+        return found
 
     def replay(self, noise: NoiseSource) -> dict[str, Tally]:
         """Replay the file once; return what came of every alarm that is drawn."""

@@ -1,4 +1,4 @@
-"""What came of the draws of one setting; whatever is tallied here is private."""
+"""What came of the draws of one alarm; whatever is tallied here is private."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ class _Adding:
 
     __slots__ = ()
 
-    def __add__(self, other: Self) -> Self:
-        """Return both, added up field by field."""
+    def __iadd__(self, other: Self) -> Self:
+        """Add another one, field by field."""
         names: Iterable[str] = self.__slots__
-        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
+        for name in names:
+            own = getattr(self, name)
+            own += getattr(other, name)
+            setattr(self, name, own)
+        return self
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class Cells(_Adding):
 
 @dataclass(slots=True)
 class Tally(_Adding):
-    """What came of some replays of one setting; tallies add up.
+    """What came of some replays of one alarm; tallies add up.
 
     Args:
         windows: of all replays.
@@ -99,7 +103,10 @@ class Tally(_Adding):
     @property
     def cells(self) -> Cells:
         """What was decided of the cells of all replays."""
-        return sum(self.replays, Cells())
+        found = Cells()
+        for each in self.replays:
+            found += each
+        return found
 
     def leave(self, fired: NDArray[np.bool_], true: NDArray[np.bool_]) -> None:
         """Count the true cells of windows that were not all asked.

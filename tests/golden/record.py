@@ -345,9 +345,6 @@ def commands() -> dict[str, str]:
             {
                 "simulate over a file": f"{_SIMULATE} {_TO_FILE}",
                 "simulate an unknown alarm": f"{_SIMULATE} --alarm x",
-                "simulate an unknown mechanism": f"{_SIMULATE} --mechanisms x",
-                "simulate chosen": f"{_SIMULATE} --alarm pair --mechanisms nlm,probe,probe-ent"
-                " --tolerance-factors 1,3 --max-fnr 0.1",
             },
         )
     return made
@@ -355,7 +352,7 @@ def commands() -> dict[str, str]:
 
 _RUN = "run alarms.yaml --replay badges.jsonl"
 _LEDGER = "ledger alarms.yaml"
-_SIMULATE = "simulate alarms.yaml --replay badges.jsonl --workers 1 --runs 2 --limit 2"
+_SIMULATE = "simulate alarms.yaml --replay badges.jsonl --runs 2 --limit 2"
 _TO_FILE = "--alarm crowd --json out.json"
 _ANOTHER_BUDGET = {
     "another budget: run": _RUN,

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
-from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve
 from stream.planning.playing import played
-from stream.planning.runs import run_outlook
 from stream.planning.totals import totals
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.schedule import Schedule
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm as Query
     from stream.model.alarms import Alarms
     from stream.planning.playing import Played, Refusal
-    from stream.planning.runs import RunOutlook
 
 HEAD = """\
 timezone: {timezone}
@@ -116,7 +113,6 @@ class Looked:
     plan: ScopePlan
     played: Played
     totals: list[tuple[int, int]] | None
-    runs: tuple[RunOutlook, ...]
 
     @property
     def refusal(self) -> Refusal | None:
@@ -130,14 +126,7 @@ def outlook(alarms: Alarms) -> tuple[Looked, ...]:
     for plan in budget_plan(alarms, plans_of(alarms)).scopes:
         queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         whole = played(plan, queries, budget)
-        looked.append(
-            Looked(
-                plan,
-                whole,
-                totals(plan, queries, budget),
-                tuple(run_outlook(query, budget) for query in queries if in_runs(query)),
-            )
-        )
+        looked.append(Looked(plan, whole, totals(plan, queries, budget)))
     return tuple(looked)
 
 

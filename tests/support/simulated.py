@@ -21,17 +21,13 @@ from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.simulation.history import CountedAlarm
 from stream.simulation.plays import Played
-from stream.simulation.pool import Bench, try_out
 from stream.simulation.results import results_of
 from stream.simulation.shown import terminal
-from stream.simulation.variants import variants_of
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from stream.simulation.results import Simulation
@@ -114,8 +110,8 @@ def tried(
 ) -> Tally:
     """Return what came of an alarm in so many replays, in this process."""
     alarms = file_of(query, epsilon_max=epsilon_max)
-    (found,) = try_out(Bench([alarms], {query.id: counted_alarm(statistics)}), runs)
-    return found[query.id]
+    file = Played(alarms, {query.id: counted_alarm(statistics)}, {})
+    return file.replays(runs, lambda *_: None)[query.id]
 
 
 def stepped(query: Alarm, counts: NDArray[np.int64], looks: int) -> Tally:
@@ -140,16 +136,12 @@ def simulated(
     statistics: NDArray[np.int64],
     *,
     runs: int = 3,
-    mechanisms: Sequence[str] = (),
-    factors: Sequence[Fraction] = (),
-    rates: Sequence[Fraction] = (),
     epsilon_max: Fraction = Fraction(10**5),
 ) -> Simulation:
     """Return a simulation in this process."""
     counted, alarms = {query.id: counted_alarm(statistics)}, file_of(query, epsilon_max=epsilon_max)
-    variants = variants_of(alarms, [query.id], mechanisms, factors, rates)
-    found = try_out(Bench([each.alarms for each in variants], counted), runs)
-    return results_of(alarms, variants, counted, found, runs)
+    found = Played(alarms, counted, {}).replays(runs, lambda *_: None)
+    return results_of(alarms, [query.id], counted, found, runs)
 
 
 def shown(simulation: Simulation, width: int = 80) -> str:

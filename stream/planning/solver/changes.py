@@ -22,7 +22,7 @@ from stream.model.requirements import FalseAlarmRate
 from stream.planning.budget import budget_plan, periods_of
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.solver.search import MOST_RATE, as_written, best_of, cheapest
-from stream.planning.stretching import covered_share, longest_stretch, stretched, window_text
+from stream.planning.stretching import covers_as_much, longest_stretch, stretched, window_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -221,8 +221,10 @@ def _window(case: Case) -> Iterator[Change]:
     most = longest_stretch(calendar, periods_of(case.budget))
     for times in (each for each in _LONGER if each <= most):
         longer = stretched(calendar, times)
+        if not covers_as_much(longer, calendar):
+            continue
         found = _keeping(case.with_calendar(longer))
-        if found is not None and covered_share(longer, calendar) >= 1:
+        if found is not None:
             text = window_text(longer, case.alarm.feed.time)
             words = f"windows of {text}, if the baseline stays the same"
             found = replace(found, case=replace(found.case, windows=text))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
@@ -34,8 +34,6 @@ _FALSE: Final = 1e-3
 _MOST_ORDINARY: Final = 4_000
 _MOST_EVENTS: Final = 1_000_000
 _MOST_WINDOWS: Final = 50_000
-_ORDINARY_SHARES: Final = (20, 35, 50, 30)
-"""Per cent of the largest amount that people spend, one after another; a quarter in the mean."""
 _SCATTER: Final = 2_654_435_761  # Knuth's multiplier: neighbours in number lie apart in time
 _WORD: Final = 1 << 32
 
@@ -75,7 +73,12 @@ def made_up(filled: FilledTemplate) -> MadeUp:
     windows = windows[:: alarm.calendar.overlap]
     due = len(windows) // 2
     figure = _certain(filled)
-    _refuse_large(answers, figure)
+    if figure // _size(answers) > _MOST_EVENTS:
+        raise ConfigError(
+            f"the threshold {answers.threshold:,} is too large for made-up events",
+            hint="write one for a threshold of some thousands; then raise it, and the tolerance, in"
+            " the file, and ask `tocsin plan` again",
+        )
     every, ordinary = _affordable(answers, len(windows))
     ordinary = min(ordinary, _quiet(filled, len(windows) * len(answers.groups)))
     found: list[tuple[int, dict[str, Any]]] = []
@@ -105,16 +108,9 @@ def _quiet(filled: FilledTemplate, cells: int) -> int:
     return largest(lambda figure: filled.fires_at(figure) * cells <= _FALSE, 1, highest)
 
 
-def _refuse_large(answers: Answers, figure: int) -> None:
-    least = 1
-    if answers.measured is Measured.AMOUNT:
-        least = max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
-    if figure // least > _MOST_EVENTS:
-        raise ConfigError(
-            f"the threshold {answers.threshold:,} is too large for made-up events",
-            hint="write one for a threshold of some thousands; then raise it, and the tolerance, in"
-            " the file, and ask `tocsin plan` again",
-        )
+def _size(answers: Answers) -> int:
+    """Return what one event adds to a figure: of an amount, a quarter of the largest."""
+    return max(answers.clip // 4, 1) if answers.measured is Measured.AMOUNT else 1
 
 
 def _affordable(answers: Answers, windows: int) -> tuple[int, int]:
@@ -127,8 +123,7 @@ def _affordable(answers: Answers, windows: int) -> tuple[int, int]:
     cells = windows * len(answers.groups)
     every = -(-cells // _MOST_ORDINARY)
     events = max(_MOST_ORDINARY * every // cells, 1)
-    figure = events * answers.clip // 4 if answers.measured is Measured.AMOUNT else events
-    return every, min(answers.baseline, figure)
+    return every, min(answers.baseline, events * _size(answers))
 
 
 def _cell(
@@ -136,28 +131,18 @@ def _cell(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the events of one window and group that come to a figure."""
     start_ms, end_ms = window.start_ms, window.end_ms
-    amounts = list(_amounts(answers, figure))
-    for number, amount in enumerate(amounts):
+    size = _size(answers)
+    events = -(-figure // size)
+    for number in range(events):
         scattered = (number * _SCATTER % _WORD) * (end_ms - start_ms) >> 32
         time_ms = start_ms + scattered // 1_000 * 1_000
-        event: dict[str, Any] = {answers.unit: _whose(answers, number, at, len(amounts))}
+        event: dict[str, Any] = {answers.unit: _whose(answers, number, at, events)}
         for name, value in zip(answers.group_by, group, strict=True):
             event[name] = int(value) if name in answers.numbered_groups else value
         if answers.measured is Measured.AMOUNT:
-            event[answers.amount] = amount
+            event[answers.amount] = min(size, figure - number * size)
         event[answers.time] = iso_utc(time_ms).replace(".000Z", "Z")
         yield time_ms, event
-
-
-def _amounts(answers: Answers, figure: int) -> Iterator[int]:
-    if answers.measured is not Measured.AMOUNT:
-        yield from [1] * figure
-        return
-    shares = cycle(_ORDINARY_SHARES)
-    while figure > 0:
-        amount = min(max(answers.clip * next(shares) // 100, 1), figure)
-        yield amount
-        figure -= amount
 
 
 def _whose(answers: Answers, number: int, at: int, events: int) -> int | str:

@@ -119,19 +119,16 @@ def last_day(since: str, days: int) -> str:
 
 def _check_roles(answers: Answers) -> None:
     """Refuse one field in two roles that cannot be one."""
-    fields = [("time", answers.time), ("unit", answers.unit)]
-    fields += [("group-by", name) for name in answers.group_by]
+    fields = [answers.time, *answers.group_by]
     if answers.measured is Measured.AMOUNT:
-        fields.append(("amount", answers.amount))
-    roles: dict[str, str] = {}
-    for role, name in fields:
-        other = roles.get(name)
-        roles[name] = role
-        # What devices count may be watched device by device; nobody watches a person.
-        if other and (answers.people or (other, role) != ("unit", "group-by")):
+        fields.append(answers.amount)
+    # What devices count may be watched device by device; nobody watches a person.
+    if answers.people or answers.unit == answers.time:
+        fields.append(answers.unit)
+    for name in fields:
+        if fields.count(name) > 1:
             raise ConfigError(
-                f"field {name!r} is both --{other} and --{role}",
-                hint="write another field for one of them",
+                f"field {name!r} has two roles", hint="write another field for one of them"
             )
 
 

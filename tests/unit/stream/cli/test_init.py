@@ -15,6 +15,7 @@ from stream.planning.templates.answers import TEMPLATES
 from tests.support.commands import json_lines, tocsin
 
 HIDDEN = "the room nobody may know of"
+OWN = ("--sample", "own.jsonl", "--time", "when", "--unit", "who", "--group-by", "place", "--yes")
 
 
 def asked(*arguments, answers="", code=0):
@@ -91,15 +92,17 @@ def test_nothing_is_written_before_it_is_agreed_to(tmp_path):
     assert (folder / "alarms.yaml").is_file()
 
 
-def test_values_of_a_sample_stay_with_the_custodian(tmp_path):
+def test_values_of_a_sample_stay_with_the_custodian(tmp_path, monkeypatch):
     """Without leave they are in no file and in no line."""
-    events, folder = sample(tmp_path), tmp_path / "new"
-    refused = asked(folder, "--sample", events, "--yes", code=2)
+    monkeypatch.chdir(tmp_path)
+    sample(tmp_path)
+    folder = tmp_path / "new"
+    refused = asked(folder, *OWN, code=2)
     assert HIDDEN not in refused.output
     for said in ("--domain-from-sample", "as the custodian"):
         assert said in refused.stderr
 
-    made = asked(folder, "--sample", events, "--values", "hall,lab", "--yes")
+    made = asked(folder, *OWN, "--values", "hall,lab")
     assert "does not use are not declared: paid" in made.stderr
     written = {path.name: path.read_text() for path in folder.iterdir()}
     assert not any(HIDDEN in text for text in (made.output, *written.values()))
@@ -108,10 +111,11 @@ def test_values_of_a_sample_stay_with_the_custodian(tmp_path):
         assert said in written["alarms.yaml"]
 
 
-def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path):
+def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path, monkeypatch):
     """The option takes them all; the made-up events have the form of the sample's."""
-    events = sample(tmp_path)
-    asked(tmp_path, "--sample", events, "--yes", "--domain-from-sample", "--force")
+    monkeypatch.chdir(tmp_path)
+    sample(tmp_path)
+    asked(tmp_path, *OWN, "--domain-from-sample", "--force")
     assert (tmp_path / "places.txt").read_text() == f"hall\nlab\n{HIDDEN}\n"
     made = tmp_path / "sample.jsonl"
     assert "1 " in tocsin("run", tmp_path / "alarms.yaml", "--replay", made).stdout
@@ -121,16 +125,13 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (
-            "--sample us.csv --time when",
-            "'when' holds dates with slashes or dots, and its time is",
-        ),
-        ("--sample own.jsonl --group-by room", "the sample has no field 'room'"),
-        ("--sample own.jsonl --values ,", "there are no values of 'place'"),
+        ("--sample us.csv --time when", "'when' holds string, and its time is timestamp"),
+        ("--sample own.jsonl", "the sample has no field 'ts'"),
+        (f"{' '.join(OWN)} --values ,", "there are no values of 'place'"),
         ("--sample no.csv", "cannot be read"),
         ("--sample no.txt", "unknown suffix"),
         ("--group-by floor", "the public values of 'floor' are not listed"),
-        ("--unit room", "both --unit and --group-by"),
+        ("--unit room", "field 'room' has two roles"),
         ("--baseline 120", "is not below the threshold"),
         ("--window '1 hour'", "is not the length of a window"),
         ("--since 3/3/2025", "is not a day"),

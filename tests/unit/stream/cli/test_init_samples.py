@@ -30,8 +30,9 @@ def _each(field, *values):
 
 
 def _named(person, room, ts):
-    """Return two events under other names of fields."""
-    return _lines(*({person: each, room: "hall", ts: TS} for each in "ab"))
+    """Return two events under other names of fields, and the options that say so."""
+    words = ("--unit", person, "--group-by", room, "--time", ts)
+    return _lines(*({person: each, room: "hall", ts: TS} for each in "ab")), words
 
 
 def _parquet(**columns):
@@ -55,11 +56,11 @@ _GOOD_JSONL = {
         9,
     ),
     "numbered rooms": (_each("room", 101, -3), 2),
-    "other names": (_named("die Person", "o'room", "ts${X}"), 2),
-    "names of SQL": (_named("select", "order", "group"), 2),
-    "names of YAML": (_named("no", "a: b", "#x"), 2),
-    "names of templates": (_named("${HOME}", "{x}", "é"), 2),
-    "dotted names": (_named("user.id", "1", "t.s"), 2),
+    "other names": (*_named("die Person", "o'room", "ts${X}"), 2),
+    "names of SQL": (*_named("select", "order", "group"), 2),
+    "names of YAML": (*_named("no", "a: b", "#x"), 2),
+    "names of templates": (*_named("${HOME}", "{x}", "é"), 2),
+    "dotted names": (*_named("user.id", "1", "t.s"), 2),
     "a line of another": (_each("person", "p").encode() + b"\xff\xfe\nnull\n[]\n{\n", 1),
     "no JSON number": (_each("person", "p") + '{"person": "x", "n": NaN}\n', 1),
 }
@@ -88,48 +89,44 @@ _GOOD_PARQUET = {
 }
 
 _BAD_JSONL = {
-    "seconds": (_each("ts", 1_741_000_000, 1_741_000_001), "ts (seconds since 1970)"),
-    "seconds and parts": (_each("ts", 1_741_000_000.5), "ts (seconds since 1970, with"),
-    "microseconds": (_each("ts", 1_741_000_000_000_001), "ts (microseconds since 1970)"),
-    "nanoseconds": (_each("ts", 1_741_000_000_000_000_001), "ts (nanoseconds since 1970)"),
-    "nested ids": (_each("person", {"id": "p"}), "person (objects with fields of their own)"),
-    "lists of rooms": (_each("room", ["hall"]), "room (lists)"),
-    "several types": (_each("person", 1, "p2"), "person (values of several types)"),
-    "numbers of no type": (_each("person", 10**30), "person (whole numbers beyond 64 bits)"),
-    "half a character": ('{"person": "\\ud800", "room": "\\udfff"}\n', "none of the 1"),
+    "seconds": (_each("ts", 1_741_000_000, 1_741_000_001), "'ts' holds integer"),
+    "seconds and parts": (_each("ts", 1_741_000_000.5), "'ts' holds float"),
+    "nanoseconds": (_each("ts", 1_741_000_000_000_000_001), "'ts' holds integer"),
+    "nested ids": (_each("person", {"id": "p"}), "'person' holds no type that a field has"),
+    "lists of rooms": (_each("room", ["hall"]), "'room' holds no type"),
+    "several types": (_each("person", 1, "p2"), "'person' holds no type"),
+    "half a character": ('{"person": "\\ud800", "room": "\\udfff"}\n', "no row of the sample"),
     "JSON over many lines": (json.dumps([{"a": 1}], indent=1), "a row is one JS"),
     "rooms with spaces": (_each("room", " hall", "lab"), "cannot be a value of room"),
     "a room on two lines": (_each("room", "a\nb", "lab"), "cannot be a value of room"),
     "a room on two pages": (_each("room", "a\x85b", "lab"), "cannot be a value of room"),
     "a room that is too long": (_each("room", "x" * 2_000, "lab"), "longer than 1,024 bytes"),
     "a name with quotes": (
-        _named('per"son', "room", "ts"),
+        *_named('per"son', "room", "ts"),
         "the name of a JSON field cannot have quotes",
     ),
     "a name with a backslash": (
-        _named("person", "ro\\om", "ts"),
+        *_named("person", "ro\\om", "ts"),
         "cannot have quotes, backslashes",
     ),
 }
 _BAD_CSV = {
-    "US dates": ("person,room,ts\np,hall,03/04/2025 9:15 AM\n", "ts (dates with slashes"),
-    "days": ("person,room,ts\np,hall,2025-03-03\n", "ts (days without a time)"),
-    "an open quote": ('person,room\n"p,hall', "not a valid .csv file"),
-    "semicolons": (f"person;room;ts\np;hall;{TS}\n", "the header has one column"),
-    "tabs": (f"person\troom\tts\np\thall\t{TS}\n", "the columns by commas"),
-    "a column twice": (f"person,room,ts,room\np,hall,{TS},x\n", "occurs twice"),
-    "nul": (f"person,room,ts\np\0,hall,{TS}\n", "not text"),
+    "US dates": ("person,room,ts\np,hall,03/04/2025 9:15 AM\n", "'ts' holds string"),
+    "days": ("person,room,ts\np,hall,2025-03-03\n", "'ts' holds no type"),
+    "an open quote": ('person,room\n"p,hall', "no row of the sample"),
+    "semicolons": (f"person;room;ts\np;hall;{TS}\n", "it has person;room;ts (string)"),
     "UTF-16": (f"person,room,ts\np,hall,{TS}\n".encode("utf-16"), "not a valid .csv file"),
-    "a header alone": ("person,room,ts\n", "none of the 0 rows"),
+    "nothing": ("", "not a valid .csv file"),
+    "a header alone": ("person,room,ts\n", "no row of the sample"),
 }
 _BAD_PARQUET = {
-    "parquet of days": (_parquet(ts=pa.array([_AT.date()] * 2)), "ts (days without a time)"),
+    "parquet of days": (_parquet(ts=pa.array([_AT.date()] * 2)), "'ts' holds no type"),
     "no Parquet": ("PAR", "not a valid .parquet file"),
     "ids of bytes": (
         _parquet(person=pa.array([b"\xff", b"b"])),
-        "person (bytes that are no text)",
+        "'person' holds no type",
     ),
-    "no rows": (_parquet(person=[], room=[], ts=[]), "none of the 0 rows"),
+    "no rows": (_parquet(person=[], room=[], ts=[]), "no row of the sample"),
 }
 
 
@@ -137,26 +134,26 @@ def _cases(jsonl, csv, parquet):
     """Return every case with its suffix."""
     kinds = {"jsonl": jsonl, "csv": csv, "parquet": parquet}
     return [
-        pytest.param(suffix, *case, id=name)
+        pytest.param(suffix, case[0], (*case[1:-1], ())[0], case[-1], id=name)
         for suffix, cases in kinds.items()
         for name, case in cases.items()
     ]
 
 
-def _drafted(folder, suffix, content):
+def _drafted(folder, suffix, content, named=()):
     """Write a sample and let ``init`` read it."""
     sample = folder / f"sample.{suffix}"
     sample.write_bytes(content if isinstance(content, bytes) else content.encode())
     words = ("--template", "office", "--domain-from-sample", "--yes")
-    return sample, tocsin("init", folder / "made", "--sample", sample, *words)
+    return sample, tocsin("init", folder / "made", "--sample", sample, *words, *named)
 
 
 @pytest.mark.parametrize(
-    ("suffix", "content", "usable"), _cases(_GOOD_JSONL, _GOOD_CSV, _GOOD_PARQUET)
+    ("suffix", "content", "named", "usable"), _cases(_GOOD_JSONL, _GOOD_CSV, _GOOD_PARQUET)
 )
-def test_what_is_written_is_right_for_the_sample(suffix, content, usable, tmp_path):
+def test_what_is_written_is_right_for_the_sample(suffix, content, named, usable, tmp_path):
     """It passes check and plan, and every row that a feed can have is usable."""
-    sample, made = _drafted(tmp_path, suffix, content)
+    sample, made = _drafted(tmp_path, suffix, content, named)
     assert made.exit_code == 0, made.stderr
     file = tmp_path / "made" / "alarms.yaml"
     assert tocsin("check", file, code=0).stdout == "ok\n"
@@ -165,10 +162,12 @@ def test_what_is_written_is_right_for_the_sample(suffix, content, usable, tmp_pa
     assert re.search(rf"\b{usable} usable", counted.stderr), counted.stderr
 
 
-@pytest.mark.parametrize(("suffix", "content", "said"), _cases(_BAD_JSONL, _BAD_CSV, _BAD_PARQUET))
-def test_what_is_missing_is_said(suffix, content, said, tmp_path):
+@pytest.mark.parametrize(
+    ("suffix", "content", "named", "said"), _cases(_BAD_JSONL, _BAD_CSV, _BAD_PARQUET)
+)
+def test_what_is_missing_is_said(suffix, content, named, said, tmp_path):
     """One sentence and a remedy, no traceback, and nothing is written."""
-    _, made = _drafted(tmp_path, suffix, content)
+    _, made = _drafted(tmp_path, suffix, content, named)
     assert made.exit_code == 2, made.output
     assert said in made.stderr
     assert "hint:" in made.stderr

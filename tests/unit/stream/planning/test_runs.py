@@ -17,6 +17,7 @@ from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.svt import Svt
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows, first_ending_after, run_breaks
+from stream.planning.runs import fullest_windows, missed_given_no_alarm
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from tests.support.planned import Alarm, Config, calendars
@@ -77,7 +78,7 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path):
     (run,) = alone.plan.alarms
     whole = to_loss_units(run.epsilon)
     assert (alone.plan.worst_units, alone.plan.fits, alone.refusal) == (whole, True, None)
-    assert (run.cells, run.windows_fit, alone.runs[0].queries) == (1, None, None)
+    assert (run.cells, run.windows_fit) == (1, None)
     mixed = Config({"a": RUNS, "b": Alarm(window=DAY, tolerance="60")}, period="lifetime")
     looked = mixed.look(tmp_path)
     rounds = (4 * UNITS_PER_EPSILON - whole) // to_loss_units(looked.plan.alarms[1].epsilon)
@@ -90,11 +91,14 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path):
     assert short.refusal.granted == {"a": 0, "b": 0}
 
 
-def test_a_history_says_how_many_questions_a_lifetime_asks(tmp_path):
-    """A declared history has so many windows, of which none crosses its ends."""
+def test_a_history_says_how_many_windows_a_lifetime_has(tmp_path):
+    """None of them crosses its ends; without one, and of an event, there is no end."""
     history = "{from: 2011-01-01, until: 2011-01-03}"
-    (run,) = replace(ALONE, period="lifetime", history=history).look(tmp_path).runs
-    assert (run.windows, run.queries) == (48 * 6 - 5, 3 * (48 * 6 - 5))
+    lifetime = replace(ALONE, period="lifetime")
+    kinds = replace(lifetime, history=history), lifetime, replace(ALONE, unit="event")
+    every = (config.load(tmp_path) for config in kinds)
+    found = [fullest_windows(each.by_name["a"], each.budget) for each in every]
+    assert found == [48 * 6 - 5, None, None]
 
 
 def test_an_event_pays_a_run_in_every_window(tmp_path):
@@ -102,26 +106,19 @@ def test_an_event_pays_a_run_in_every_window(tmp_path):
     looked = replace(ALONE, unit="event").look(tmp_path)
     (run,) = looked.plan.alarms
     assert (looked.plan.worst_units, run.runs) == (6 * to_loss_units(run.epsilon), False)
-    assert looked.runs[0].windows is None
 
 
 def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path):
-    """Noise and correction in the field's unit, queries counted."""
+    """After every other query of a period, each as often as it may be asked."""
     sums = {"mechanism": "svt", "repeat": "2"}
     alarms = {"a": RUNS, "c": Alarm(having="SUM(paid) > 800", tolerance="100", extra=sums)}
-    config = Config(alarms)
-    asked = (("a", 24 * 6 + 5, 1, 1), ("c", 24, 5, 2))
-    for run, (name, windows, step, often) in zip(config.look(tmp_path).runs, asked, strict=True):
-        query = config.load(tmp_path).by_name[name]
+    found = Config(alarms).load(tmp_path)
+    for name, windows, often in (("a", 24 * 6 + 5, 1), ("c", 24, 2)):
+        query = found.by_name[name]
+        assert fullest_windows(query, found.budget) == windows
         planned = Svt.planned(query.condition, query.aim)
-        terms, queries = planned.terms, windows * 3 * often
-        # Counts and sums of what is never negative move one way: rate eps_2 / c, not half of it.
-        scales = [step * UNITS_PER_EPSILON / each for each in (terms.open_units, terms.alarm_units)]
-        assert [run.threshold_scale, run.query_scale] == scales
-        assert (run.alarms, run.correction) == (10, step * terms.correction)
-        assert (run.windows, run.queries, run.negatives) == (windows, queries, -(-queries // 10))
-        before = (windows * 3 - 1) * often
-        assert run.missed_given_no_alarm == planned.missed_in_silence(before, beyond=True)
+        late = planned.missed_in_silence((windows * 3 - 1) * often, beyond=True)
+        assert missed_given_no_alarm(query, found.budget) == late
 
 
 mixes = st.lists(

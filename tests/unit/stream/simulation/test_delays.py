@@ -42,7 +42,9 @@ def test_alarms_before_the_condition_are_false_and_the_others_have_a_delay():
     law = Law.of(tally.delays, Fraction(900))
     expected = [900 * each for each in (np.mean(late), late[4], late[-1], late[-1])]
     assert [law.mean, law.median, law.p95, law.max] == pytest.approx(expected)
-    twice = tally + tally
+    twice = Tally()
+    for each in (tally, tally):
+        twice += each
     assert (twice.early, twice.delays.total()) == (12, 20)
 
 

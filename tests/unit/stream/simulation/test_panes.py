@@ -7,6 +7,8 @@ drawn, and of the alarms, which read them. Answers and losses are the same, bit 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import iadd
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,7 +86,7 @@ def test_answers_and_losses_are_those_of_replays(scene, monkeypatch, name):
     monkeypatch.setattr(Cells, "of", recorded)
     played = Played(replace(scene.alarms, by_name={name: query}), scene.history, {})
     replays = [played.replay(OneByOne(b"run %d" % run))[name] for run in range(RUNS)]
-    right, tally = scene.rang[name], sum(replays, Tally())
+    right, tally = scene.rang[name], reduce(iadd, replays, Tally())
     assert np.array_equal(np.stack(heard), right.reshape(RUNS, -1))
     assert 0 < right.mean() < 1
     charged = to_loss_units(plans_of(scene.alarms)[query.panes].epsilon)

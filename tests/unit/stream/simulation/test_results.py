@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from accountant.units import to_loss_units
+from accountant.units import from_loss_units, to_loss_units
 from stream.decisions.mechanisms import operator_of
-from stream.simulation.results import NOTHING_TRUE, Losses, as_json, interval
-from stream.simulation.shown import html_page
+from stream.simulation.results import NOTHING_TRUE, Law, interval
 from tests.support.simulated import THRESHOLD, alarm, near_the_threshold, shown, simulated, tried
 
 
@@ -26,10 +26,9 @@ def test_intervals_are_clopper_pearson(count, of):
 def test_nothing_true_is_no_miss_rate_of_zero():
     """A history without a true alarm has no miss rate, and every output says so."""
     simulation = simulated(alarm(5), np.full((3, 1, 5), 2, dtype=np.int64))
-    (one,) = simulation.alarms[0].settings
+    (one,) = simulation.alarms
     assert (one.fnr.value, one.fnr.low, one.fnr.high) == (None, 0.0, 1.0)
     assert NOTHING_TRUE in " ".join(shown(simulation).split())
-    assert NOTHING_TRUE in html_page(simulation)
 
 
 def test_losses_are_summed_up_as_numpy_does():
@@ -38,7 +37,8 @@ def test_losses_are_summed_up_as_numpy_does():
     for _ in range(50):
         levels = random.integers(0, 10**12, random.integers(1, 8))
         single = random.choice(levels, int(random.integers(1, 60)))
-        losses, epsilons = Losses.counted(Counter(single.tolist())), single / 1e12
+        losses = Law.of(Counter(single.tolist()), from_loss_units(1))
+        epsilons = single / 1e12
         assert losses.mean == pytest.approx(epsilons.mean())
         expected = np.quantile(epsilons, (0.5, 0.95, 1.0), method="inverted_cdf")
         assert [losses.median, losses.p95, losses.max] == pytest.approx(expected)
@@ -72,12 +72,10 @@ def test_progressive_mechanisms_lose_no_more_than_planned():
 
 
 def test_json_says_who_may_read_it():
-    """Plain JSON with audience and caveat; shares add up to one (more: ``test_simulate.py``)."""
+    """Plain JSON with audience and caveat (more: ``test_simulate.py``)."""
     simulation = simulated(alarm(6), near_the_threshold(4, 6))
-    read = json.loads(json.dumps(as_json(simulation), allow_nan=False))
+    read = json.loads(json.dumps(asdict(simulation), allow_nan=False))
     assert read["audience"].startswith("custodian only")
     assert read["caveat"].startswith("Figures of private data")
-    (one,) = read["alarms"][0]["settings"]
-    paid = one["epsilon_cell"]
-    assert sum(step["share"] for step in paid["distribution"]) == pytest.approx(1)
-    assert paid["max"] <= one["epsilon_worst"] + 1e-12
+    (one,) = read["alarms"]
+    assert one["epsilon_cell"]["max"] <= one["epsilon_worst"] + 1e-12

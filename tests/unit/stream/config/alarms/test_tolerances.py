@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 
 import pytest
 import yaml
@@ -13,7 +12,6 @@ from stream.cli.main import main
 from stream.config.alarms.tolerances import tolerance_text
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
-from stream.simulation.variants import variants_of
 from tests.unit.stream.config.given import loaded
 
 FILE = """\
@@ -63,33 +61,6 @@ def test_changes_show_whole_comparisons(tmp_path):
     alarms_of(tmp_path, having, epsilon_max="0.9", tolerance=tolerance)
     shown = CliRunner().invoke(main, ["plan", str(tmp_path / "alarms.yaml")]).stdout
     assert '"AVG(age) > fine[room]"' in shown
-
-
-TRIED = [
-    ("COUNT(*) > 19", "1"),
-    ("SUM(paid) > 9.5", "0.5"),
-    ("AVG(age) > 6", "4"),
-    ("AVG(age) > fine[room]", "0.025"),
-    ("COUNT(*) > 19 AND AVG(age) <= 6", '{"AVG(age) <= 6": 4}'),
-    ("COUNT(*) FILTER (WHERE \"kind\" = 'a\\b') > 50 AND COUNT(*) > 60", "8"),
-]
-FACTORS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-
-
-@pytest.mark.parametrize(("having", "tolerance"), TRIED)
-def test_what_is_tried_is_what_a_configuration_gets(tmp_path, having, tolerance):
-    """A variant that is simulated, written out as its report says, is that very aim."""
-    for own in ("tslm", "probe"):
-        found = alarms_of(tmp_path, having, f"mechanism: {own}", tolerance=tolerance)
-        variants = variants_of(found, ["a"], ["tslm", "probe", "probe-ent"], FACTORS)
-        assert variants[0].alarms is found
-        for each in variants:
-            for name in each.tried:
-                query = each.alarms.by_name[name]
-                text = tolerance_text(query, query.aim.tolerances)
-                written = (f"mechanism: {query.mechanism}", f"tolerance: {text}")
-                got = query_of(tmp_path, having, *written)
-                assert (got.mechanism, got.aim) == (query.mechanism, query.aim), text
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""What samples show: types, forms of times, and which field is likely which."""
+"""What samples show: the types and the values of their fields."""
 
 from __future__ import annotations
+
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stream.model.feeds import FieldType
-from stream.planning.templates.samples import looked_at, rows_of_file
+from stream.planning.templates.samples import fields_in
 
 ROWS = [
     {
@@ -22,11 +24,12 @@ ROWS = [
 ]
 
 
-def test_fields_types_and_roles():
-    """Names and numbers of values say which field holds the time, the id, the place, the amount."""
-    looked = looked_at([*ROWS, None])
-    kinds = {name: seen.kind for name, seen in looked.fields.items()}
-    assert kinds == {
+def test_types_and_values(tmp_path):
+    """Of every field; a row that is no object shows nothing."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in [*ROWS, None]))
+    found = fields_in(path)
+    assert {name: seen.kind for name, seen in found.items()} == {
         "person": FieldType.STRING,
         "room": FieldType.STRING,
         "ts": FieldType.TIMESTAMP,
@@ -34,18 +37,16 @@ def test_fields_types_and_roles():
         "in": FieldType.BOOLEAN,
         "none": None,
     }
-    roles = [looked.time, looked.unit, looked.group_by, looked.amount]
-    assert roles == ["ts", "person", "room", "paid"]
-    assert looked.fields["room"].values == ("hall", "lab")
-    assert (looked.rows, looked.unreadable) == (4, 1)
+    assert found["room"].values == ("hall", "lab")
+    assert found["paid"].values == ()
 
 
 def test_the_same_in_all_formats(tmp_path):
-    """JSON lines, CSV and Parquet; cells of CSV are what all of their column can be."""
-    rows = [{"id": n, "code": f"0{n}", "ok": n > 1, "x": n / 2} for n in range(3)]
+    """CSV and Parquet; cells of CSV are what all of their column can be."""
+    rows = [{"id": n, "code": f"c{n}", "ok": n > 1, "x": n / 2} for n in range(3)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
     lines = [",".join(map(str, row.values())) for row in rows]
     (tmp_path / "a.csv").write_text("\n".join(["id,code,ok,x", *lines, ",,,"]))
-    csv, parquet = (looked_at(rows_of_file(tmp_path / f"a.{x}")) for x in ("csv", "parquet"))
-    kinds = [[seen.kind for seen in looked.fields.values()] for looked in (csv, parquet)]
+    csv, parquet = (fields_in(tmp_path / f"a.{x}") for x in ("csv", "parquet"))
+    kinds = [[seen.kind for seen in found.values()] for found in (csv, parquet)]
     assert kinds[0] == kinds[1] == ["integer", "string", "boolean", "float"]
