@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from stream.logs.settings import LogSettings
     from stream.model.alarms import KafkaSettings
@@ -68,8 +67,9 @@ class Sensors:
 
     Args:
         address: ``(host, port)``.
-        client: the name of the session that the broker keeps while the MQTT source is away; empty
-            for one that is drawn at random and kept.
+        client: the name of the session that the broker keeps while the MQTT source is away.
+            Whoever knows it may take the session over, with all that waits in it, unless the broker
+            binds names to logins.
         username: empty for none.
         password: empty for none.
         cafile: authorities of its certificate, for TLS; empty for none.
@@ -91,16 +91,12 @@ class MqttSource:
         topic: of the feed, on Kafka.
         unit: the field that holds the privacy unit's id; it is the record's key.
         routes: what is taken; no message belongs to two of them.
-        buffer: file of what was taken and is not in the log yet, and of the session's name.
-        buffer_bytes: how long that file may become.
     """
 
     sensors: Sensors
     topic: str
     unit: str
     routes: tuple[Route, ...]
-    buffer: Path
-    buffer_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ It has ``kafka`` and ``mqtt``: whoever runs sensors writes it without the custod
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
@@ -16,27 +15,20 @@ from stream.config.explaining import read_as
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
 from stream.config.notify.keys import CaFile  # noqa: TC001  # pydantic reads it
-from stream.config.scalars import (  # pydantic reads them
-    Address,
-    Name,
-    Text,
-    TopicName,
-    Whole,
-    within,
-)
+from stream.config.scalars import Address, Name, Text, TopicName  # noqa: TC001  # likewise
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
 from stream.model.mqtt import MqttSetup, MqttSource, Page, Route, Sensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from stream.config.yamlfile import Loc
     from stream.model.mqtt import Template
 
 __all__ = ["MqttSourceModel", "read_mqtt"]
 
-_MIB: Final = 1 << 20
 _TOPICS: Final[Loc] = ("mqtt", "topics")
 
 
@@ -46,7 +38,7 @@ class MqttSourceModel(Closed):
     broker: Address
     """host:port of the broker that sensors publish to; it speaks MQTT 5"""
     client: Name = ""
-    """the session's name on the broker; drawn once and kept in the buffer if left out"""
+    """the session's name on the broker; tocsin-TOPIC if left out"""
     username: Text = ""
     """login on the broker"""
     password: Text = ""
@@ -57,12 +49,6 @@ class MqttSourceModel(Closed):
     """the feed's topic on Kafka"""
     unit: Text
     """the field with the privacy unit's id, the record's key; partitions are chosen by murmur2"""
-    buffer: Text = ""
-    """file of what was taken and Kafka does not have yet; FILE.buffer if left out"""
-    buffer_mib: Annotated[
-        Whole, within(1, "a buffer holds 1 MiB to 1 TiB", "write buffer_mib: 64", _MIB)
-    ] = 64
-    """how long that file may become, in MiB"""
     metrics: Address | None = None
     """host:port of a page of metrics, which are exact counts"""
     metrics_token: Text | None = None
@@ -108,11 +94,10 @@ def read_mqtt(path: Path, *, environ: Mapping[str, str]) -> MqttSetup:
 def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
     if model.metrics is not None:
         check_token(("mqtt", "metrics"), model.metrics, model.metrics_token, findings)
-    stem = Path(findings.document.file).stem
     return MqttSource(
         sensors=Sensors(
             model.broker,
-            model.client,
+            model.client or f"tocsin-{model.topic}",
             model.username,
             model.password,
             model.cafile,
@@ -120,8 +105,6 @@ def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
         topic=model.topic,
         unit=model.unit,
         routes=_routes(model, findings),
-        buffer=findings.folder / (model.buffer or f"{stem}.buffer"),
-        buffer_bytes=model.buffer_mib * _MIB,
     )
 
 
