@@ -35,7 +35,7 @@ class Line(StrEnum):
 
     READY = "worker is ready"
     NOTIFYING = "notify is ready"
-    UNDELIVERED = "a target refused a notice; it is in the dead letters"
+    UNDELIVERED = "a target did not take a notice; its alarm stays on the alarms topic"
     INCOMPLETE = "alarms of a decision are no longer on their topic"
     SHOWING = "board is ready"
     READING_MQTT = "MQTT source is ready"

@@ -116,7 +116,6 @@ class Parties:
         self.gate = Desk(self.alertmanager.port)
         self.ear = Ear(self.home.port)
         self.commands: dict[str, Command] = {}
-        self.dead_letters = folder / "notify.dead-letters.jsonl"
         self._bootstrap, self._folder = broker.bootstrap, folder
         notify, mqtt_source = (folder / f"{command}.yaml" for command in ("notify", "mqtt"))
         notify.write_text(
@@ -187,6 +186,11 @@ mqtt:
         for command in self.commands.values():
             command.tell(signal.SIGTERM)
         return {name: command.ended() for name, command in self.commands.items()}
+
+    def gave_up(self) -> bool:
+        """Tell whether a notice was given up, by any process that was notify."""
+        logs = self._folder.glob("notify-*.log")
+        return any(Line.UNDELIVERED in log.read_text("utf-8") for log in logs)
 
     def all_readings(self) -> list[tuple[str, float]]:
         """Return number and time of every reading in the log, copies as well."""

@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
+from accountant.errors import DependencyError
 from stream.kafka.connectivity import Connectivity
 from stream.kafka.notify.messages import AwayError, RefusedError
 from stream.logs.lines import Line
@@ -15,7 +16,7 @@ from stream.logs.lines import Line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.kafka.notify.messages import DeadLetters, Message, Target
+    from stream.kafka.notify.messages import Message, Target
     from stream.logs.lines import Log
 
 __all__ = ["Sender"]
@@ -29,19 +30,17 @@ _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a m
 class Sender:
     """Brings messages to one target, until it is cancelled.
 
-    At least once: a window counts as delivered after the target has taken each of its messages, or
-    the dead letters have.
+    At least once: a window counts as delivered after the target has taken each of its messages. One
+    that it refuses, or does not take in time, is only told of: it stays on the alarms topic.
 
     Args:
         target: where to.
-        letters: for what the target refuses, or does not take in time.
         give_up_s: how long a target may be away.
         log: where its coming and going is said.
         first_pause_s: between the first two tries; then twice as long each time.
     """
 
     target: Target
-    letters: DeadLetters
     give_up_s: float
     log: Log
     _: KW_ONLY
@@ -115,7 +114,7 @@ class Sender:
             try:
                 await self.target.send(unit)
             except RefusedError as error:
-                await self._bury(unit, str(error))
+                self._give_up(unit, str(error))
                 return
             except AwayError as error:
                 self._connectivity.missed(error)
@@ -124,7 +123,7 @@ class Sender:
                     self._missed_since_s = now_s
                 unreachable_s = now_s - self._missed_since_s
                 if unreachable_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
-                    await self._bury(unit, f"not taken for {unreachable_s:.0f} s")
+                    self._give_up(unit, f"not taken for {unreachable_s:.0f} s")
                     return
             else:
                 self._answered()
@@ -136,7 +135,7 @@ class Sender:
         self._missed_since_s = None
         self._connectivity.found()
 
-    async def _bury(self, unit: Sequence[Message], why: str) -> None:
-        self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit))
-        for message in unit:
-            await self.letters.keep(self.target.name, message, why)
+    def _give_up(self, unit: Sequence[Message], why: str) -> None:
+        notice = unit[0].notice
+        error = DependencyError(f"{why}: {notice.alarm}, window from {notice.window_start}")
+        self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit), error=error)

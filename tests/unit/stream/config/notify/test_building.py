@@ -70,7 +70,6 @@ def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path):
     assert found.notify.targets == whole.notify.targets
     assert found.subscription.lifecycle("crowd") == Lifecycle(2, 2)
     assert found.subscription.lifecycle("another") == Lifecycle()
-    assert found.notify.dead_letters == tmp_path / "small.dead-letters.jsonl"
     assert found.notify.targets[0].keys["url"] == "http://localhost:9093/"
     assert SECRET["SECRET"] not in repr(found)
 
