@@ -151,7 +151,7 @@ async def test_nothing_is_acknowledged_that_kafka_does_not_take(monkeypatch):
     away, refused = ["in", "stopped", "out"], ["in", b"a", b"b", "stopped", "out"]
     taken = ["in", b"a", b"b", (1, 1), (2, 1), "stopped"]
     assert scene.happened == [*away, *refused, *taken]
-    lines = [line for line in scene.said.events if line is not Line.NO_SESSION]
+    lines = [line for line in scene.said.events if line != Line.NO_SESSION]
     assert lines == [Line.UNREACHABLE, Line.READING_MQTT, Line.BACK]
 
 
