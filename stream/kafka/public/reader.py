@@ -26,8 +26,8 @@ from stream.decisions.records import decode_alarm, decode_decision
 from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.headers import tolerate_headers
 from stream.kafka.public.pairing import Pairing, Window
-from stream.kafka.reach import require_kafka_there
 from stream.kafka.tasks import now_ms
+from stream.kafka.topics import admin_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -49,7 +49,8 @@ def run_on(kafka: KafkaSettings, work: Callable[[], Coroutine[Any, Any, None]]) 
     Raises:
         DependencyError: Kafka cannot be reached, or refuses.
     """
-    require_kafka_there(kafka)
+    with admin_client(kafka):
+        pass  # it waits for a broker that starts, and a consumer does not
     with reaching(
         f"the public topics at {kafka.bootstrap} cannot be read",
         "check that Kafka is up, and the user's ACLs on both topics and its group",
