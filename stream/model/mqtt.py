@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from stream.logs.settings import LogSettings
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["MqttSetup", "MqttSource", "Page", "Route", "Sensors", "Slot", "Template"]
+__all__ = ["MqttSetup", "MqttSource", "Page", "Route", "Sensors", "Template"]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What stands between braces in a template.
-
-    Args:
-        kind: ``topic``, ``payload``, ``now`` or ``id``.
-        path: the name of a level, or the way into the payload; empty for ``now``, ``id`` and all
-            of the payload.
-    """
-
-    kind: str
-    path: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """How one field of an event is made of a message.
-
-    Args:
-        parts: texts and slots, in order; a single slot keeps the type it has in JSON.
-    """
-
-    parts: tuple[str | Slot, ...]
+Template: TypeAlias = "Callable[[Any], Any]"
+"""Makes a field of an event of a message (:mod:`stream.events.mqtt_events`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +25,11 @@ class Route:
     Args:
         written: the filter as in the file, with the names of its levels.
         levels: of the filter as MQTT has it: texts, ``+``, and ``#`` at the end.
-        names: of levels, by their place.
         fields: templates by the name of a field of the event.
     """
 
     written: str
     levels: tuple[str, ...]
-    names: Mapping[int, str]
     fields: Mapping[str, Template]
 
     @property

@@ -113,7 +113,7 @@ def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:
     for written, templates in model.topics.items():
         loc: Loc = (*_TOPICS, written)
         try:
-            levels, names = levels_of(written)
+            levels, places = levels_of(written)
         except TemplateError as error:
             findings.wrong(loc, str(error), error.hint, key=True)
             continue
@@ -127,8 +127,8 @@ def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:
         fields: dict[str, Template] = {}
         for name, template in templates.items():
             try:
-                fields[name] = template_of(template, list(names.values()))
+                fields[name] = template_of(template, places)
             except TemplateError as error:
                 findings.wrong((*loc, name), str(error), error.hint)
-        routes.append(Route(written, levels, names, fields))
+        routes.append(Route(written, levels, fields))
     return tuple(routes)

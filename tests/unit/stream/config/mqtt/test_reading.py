@@ -8,7 +8,7 @@ import pytest
 
 from accountant.errors import ConfigError
 from stream.config.mqtt.reading import read_mqtt
-from stream.model.mqtt import Slot, Template
+from stream.events.mqtt_events import Message
 
 FILE = """\
 kafka: {bootstrap: localhost:9092}
@@ -43,11 +43,10 @@ def test_a_file_becomes_an_mqtt_source(tmp_path):
     assert source.sensors.password == "hush"  # noqa: S105  # of no server
     assert "hush" not in repr(setup)
     (route,) = source.routes
-    assert (route.filter, route.names) == ("zigbee2mqtt/+/motion", {1: "room"})
-    assert route.fields == {
-        "sensor": Template((Slot("topic", ("room",)),)),
-        "at": Template((Slot("now"),)),
-    }
+    assert route.filter == "zigbee2mqtt/+/motion"
+    message = Message("zigbee2mqtt/hall/motion", b"", 1, 7)
+    made = {name: template(message) for name, template in route.fields.items()}
+    assert made == {"sensor": "hall", "at": 7}
 
 
 @pytest.mark.parametrize(

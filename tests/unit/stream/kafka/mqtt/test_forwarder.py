@@ -44,9 +44,9 @@ class Scene:
     def __init__(self, topics=(), outcomes=()):
         self.happened = []
         self.outcomes = list(outcomes)
-        levels, names = levels_of("s/+who")
-        fields = {"who": template_of("{topic.who}", ["who"]), "n": template_of("{payload}", [])}
-        route = Route("s/+who", levels, names, fields)
+        levels, places = levels_of("s/+who")
+        fields = {"who": template_of("{topic.who}", places), "n": template_of("{payload}", places)}
+        route = Route("s/+who", levels, fields)
         source = MqttSource(Sensors(("h", 1), "c"), "t", "who", (route,))
         kafka = KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {})
         self.said, self.metrics = Said(), MqttMetrics(source.routes)
