@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -50,8 +49,7 @@ class Sender:
         """Begin: nothing has come yet."""
         self.delivered = 0
         self._connectivity = Connectivity(self.target.name, self.log)
-        self._waiting: deque[tuple[int, tuple[Message, ...]]] = deque()
-        self._news = asyncio.Event()
+        self._waiting: asyncio.Queue[tuple[int, tuple[Message, ...]]] = asyncio.Queue()
         self._missed_since_s: float | None = None
         self._refresh_at_s = 0.0
 
@@ -64,37 +62,28 @@ class Sender:
     def put(self, number: int, messages: Sequence[Message]) -> None:
         """Take the messages of a window; numbers rise by one."""
         wanted = tuple(message for message in messages if self.target.wants(message.notice))
-        self._waiting.append((number, wanted))
-        self._news.set()
+        self._waiting.put_nowait((number, wanted))
 
     async def run(self) -> None:
         """Deliver until cancelled; the target is parted from then."""
         try:
             while True:
-                await self._wait()
-                while self._waiting:
-                    number, messages = self._waiting[0]
-                    units = [messages] if self.target.together else [(one,) for one in messages]
-                    for unit in units:
-                        if unit:
-                            await self._bring(unit)
-                    self._waiting.popleft()
-                    self.delivered = number
-                    await self._refresh()
+                await self._deliver_next()
                 await self._refresh()
         finally:
             await self.target.close()
 
-    async def _wait(self) -> None:
-        """Wait for a window, or until it is time to say again what holds."""
-        self._news.clear()
-        if self._waiting:
-            return
+    async def _deliver_next(self) -> None:
+        """Deliver the next window, if one comes before it is time to say again what holds."""
         try:
             async with asyncio.timeout(max(0.0, self._refresh_at_s - time.monotonic())):
-                await self._news.wait()
+                number, messages = await self._waiting.get()
         except TimeoutError:
             return
+        units = [messages] if self.target.together else [(one,) for one in messages]
+        for unit in filter(None, units):
+            await self._bring(unit)
+        self.delivered = number
 
     async def _refresh(self) -> None:
         if time.monotonic() < self._refresh_at_s:
@@ -122,7 +111,7 @@ class Sender:
                 if self._missed_since_s is None:
                     self._missed_since_s = now_s
                 unreachable_s = now_s - self._missed_since_s
-                if unreachable_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
+                if unreachable_s >= self.give_up_s or self._waiting.qsize() > _MOST_WAITING:
                     self._give_up(unit, f"not taken for {unreachable_s:.0f} s")
                     return
             else:
