@@ -95,8 +95,9 @@ class EventFiles:
         table = pa.concat_tables(tables)
         times = table.column(feed.time).to_numpy()
         if (np.diff(times) < 0).any():
-            table = table.take(np.argsort(times, kind="stable"))
-        self._table = table
+            order = np.argsort(times, kind="stable")
+            table, times = table.take(order), times[order]
+        self._table, self._times = table, times
         self._drops = drops
 
     def __len__(self) -> int:
@@ -108,11 +109,13 @@ class EventFiles:
         """How many rows were dropped, by reason; for the custodian."""
         return dict(self._drops)
 
-    def record_batches(self, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """Iterate over the declared fields (timestamps are int64 ms), in event-time order."""
-        for first in range(0, len(self), batch_rows):
-            part = self._table.slice(first, batch_rows).combine_chunks()
-            yield part.to_batches()[0]
+    def between(self, start_ms: int, end_ms: int) -> pa.RecordBatch:
+        """Return the declared fields of the rows in ``[start_ms, end_ms)``, by event time.
+
+        Timestamps are int64 ms.
+        """
+        first, last = self._times.searchsorted((start_ms, end_ms)).tolist()
+        return self._rows(first, max(last - first, 0))
 
     def batches(self, *, hash_key: bytes, batch_rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """Iterate over the rows in event-time order, as if read from a log of one partition.
@@ -124,13 +127,17 @@ class EventFiles:
             batch_rows: rows per batch.
         """
         batcher = Batcher(self._feed, partitions=1, hash_key=hash_key)
-        offset = 0
-        for rows in self.record_batches(batch_rows=batch_rows):
-            numbers = np.arange(offset, offset + rows.num_rows, dtype=np.int64)
-            offset += rows.num_rows
-            times = rows.column(self._feed.time).to_numpy()
+        for first in range(0, len(self), batch_rows):
+            times = self._times[first : first + batch_rows]
+            numbers = np.arange(first, first + len(times), dtype=np.int64)
+            rows = self._rows(first, batch_rows)
             batch, _ = batcher.admit(rows.columns, offset=numbers, append_ms=times)
             yield batch
+
+    def _rows(self, first: int, most: int) -> pa.RecordBatch:
+        columns = self._table.slice(first, most).columns
+        arrays = [column.combine_chunks() for column in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
@@ -229,13 +236,13 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
         if not header:
             raise DataError(f"{path}, row 1: no header", hint="the first line names the columns")
         _check_columns(path, header, feed)
-        places = [(header.index(name), field.type) for name, field in feed.fields.items()]
+        kinds = [(name, field.type) for name, field in feed.fields.items()]
 
         def decode(line: bytes) -> list[Any]:
-            cells = _cells(line)
-            if len(cells) != len(header):
+            row = values(line)
+            if isinstance(row, str):
                 raise csv.Error
-            return [convert(cells[at] or None, kind, text=True) for at, kind in places]
+            return [convert(row[name], kind, text=True) for name, kind in kinds]
 
         def values(line: bytes) -> Mapping[str, object] | str:
             """Return the cells of a line, the line itself where they do not fit the header."""
@@ -244,7 +251,7 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
                 return line.decode(errors="backslashreplace")
             return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
-        columns = [(itemgetter(at), kind) for at, (_, kind) in enumerate(places)]
+        columns = [(itemgetter(at), kind) for at, (_, kind) in enumerate(kinds)]
         parse = partial(one_each, decode=decode, columns=columns, nothing=[None] * len(columns))
         yield from _stretches(file, 2, parse, values)
 
