@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -146,13 +146,7 @@ def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
     Raises:
         DataError: it cannot be read, or its columns are not what the feed declares.
     """
-    each: tuple[Callable[[Path, Feed], Iterator[Stretch]], ...] = (
-        _read_parquet,
-        _read_csv,
-        _read_json_lines,
-    )
-    readers = dict(zip(SUFFIXES, each, strict=True))
-    reader = readers.get(path.suffix.lower())
+    reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(
             f"{path}: unknown suffix",
@@ -312,3 +306,6 @@ def _cells(line: bytes) -> list[str]:
         return next(csv.reader((text,), strict=True))
     except (UnicodeDecodeError, csv.Error):
         return []
+
+
+_READERS: Final = dict(zip(SUFFIXES, (_read_parquet, _read_csv, _read_json_lines), strict=True))
