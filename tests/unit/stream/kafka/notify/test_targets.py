@@ -19,17 +19,17 @@ from msgspec.structs import replace
 from deploy.kafka.runtime import HOST
 from stream.config.notify.keys import NotifyModel
 from stream.decisions.lifecycle import State, step
-from stream.kafka import clients, notify
+from stream.kafka import notify
 from stream.kafka.notify import posting
 from stream.kafka.notify.alertmanagers import AlertmanagerTarget
 from stream.kafka.notify.messages import AwayError, Message, RefusedError
-from stream.kafka.notify.mqtt import MqttTarget, escaped
+from stream.kafka.notify.mqtt import escaped
 from stream.kafka.notify.webhooks import WebhookTarget
 from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import from_iso_utc
 from tests.support.mappings import models_of
 from tests.support.published import HOUR_MS, alarm_of, decision_of
-from tests.support.targets import Inbox, Mosquitto
+from tests.support.targets import Inbox
 
 NOW_MS = 3 * HOUR_MS
 KINDS = {place[0]: model for place, model in models_of(NotifyModel).items() if place[1:] == ("*",)}
@@ -184,33 +184,6 @@ async def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch):
 def test_a_value_is_one_level_of_a_topic(value, level):
     """No value reaches into another's topic, and no two values share one."""
     assert escaped(value) == level
-
-
-async def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(tmp_path, monkeypatch):
-    """A topic that is too long at once, a message that the broker hangs up on at the third try.
-
-    Mosquitto itself refuses it: packets of more than 2,000 bytes end a connection here.
-    """
-    monkeypatch.setattr(clients, "_MQTT_S", 1.0)
-    broker = Mosquitto(tmp_path / "mosquitto", most_bytes=2_000)
-    await asyncio.to_thread(broker.start)
-    target = MqttTarget(
-        "home", broker=(HOST, broker.port), topic_prefix="tocsin", discovery_prefix=""
-    )
-    long, large = "a" * 70_000, "b" * 3_000
-    found = []
-    try:
-        for room in (long, large, large, large, "hall"):
-            ((notice,),) = told([room])
-            try:
-                await target.send([Message(notice, 0, 0)])
-                found.append("taken")
-            except (AwayError, RefusedError) as error:
-                found.append(type(error).__name__)
-        await target.close()
-    finally:
-        broker.stop()
-    assert found == ["RefusedError", "AwayError", "AwayError", "RefusedError", "taken"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
