@@ -228,11 +228,10 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         a gap.
         """
         assignment = consumer.assignment()
-        for partition in self.assigned.keys() - assignment:
-            feed = self.assigned.pop(partition).feed
-            self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
-        for partition in self._opening.keys() - assignment:
-            self._opening.pop(partition).cancel()
+        for partition in (self.assigned.keys() | self._opening.keys()) - assignment:
+            self.assigned.pop(partition, None)
+            if opening := self._opening.pop(partition, None):
+                opening.cancel()
             feed = self._feeds[partition.topic]
             self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
         for partition, assigned in self.assigned.items():

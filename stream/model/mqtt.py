@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stream.logs.settings import LogSettings
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["MqttSetup", "MqttSource", "Page", "Route", "Sensors", "Template"]
+__all__ = ["MqttSetup", "Page", "Route", "Sensors", "Template"]
 
 
 Template: TypeAlias = "Callable[[Any], Any]"
@@ -60,23 +60,6 @@ class Sensors:
 
 
 @dataclass(frozen=True, slots=True)
-class MqttSource:
-    """From one MQTT broker to one feed.
-
-    Args:
-        sensors: where from.
-        topic: of the feed, on Kafka.
-        unit: the field that holds the privacy unit's id; it is the record's key.
-        routes: what is taken; no message belongs to two of them.
-    """
-
-    sensors: Sensors
-    topic: str
-    unit: str
-    routes: tuple[Route, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """Where an MQTT source shows its metrics, exact counts.
 
@@ -91,16 +74,22 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class MqttSetup:
-    """All that ``tocsin mqtt`` has to know.
+    """All that ``tocsin mqtt`` has to know: from one MQTT broker to one feed.
 
     Args:
         kafka: how the feed's topic is reached.
-        source: where from and what of it.
+        sensors: where from.
+        topic: of the feed, on Kafka.
+        unit: the field that holds the privacy unit's id; it is the record's key.
+        routes: what is taken; no message belongs to two of them.
         log: how lines are written.
         page: where metrics are shown; ``None`` for nowhere.
     """
 
     kafka: KafkaSettings
-    source: MqttSource
+    sensors: Sensors
+    topic: str
+    unit: str
+    routes: tuple[Route, ...]
     log: LogSettings
     page: Page | None = None

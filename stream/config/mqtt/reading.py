@@ -18,13 +18,15 @@ from stream.config.notify.keys import CaFile  # noqa: TC001  # pydantic reads it
 from stream.config.scalars import Address, Name, Text, TopicName  # noqa: TC001  # likewise
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
-from stream.model.mqtt import MqttSetup, MqttSource, Page, Route, Sensors
+from stream.model.mqtt import MqttSetup, Page, Route, Sensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from stream.config.yamlfile import Loc
+    from stream.logs.settings import LogSettings
+    from stream.model.alarms import KafkaSettings
     from stream.model.mqtt import Template
 
 __all__ = ["MqttSourceModel", "read_mqtt"]
@@ -86,26 +88,19 @@ def read_mqtt(path: Path, *, environ: Mapping[str, str]) -> MqttSetup:
     with findings.decided():
         model = read_as(findings, _MqttFile, EXAMPLES | _EXAMPLES)
         kafka = build_kafka(model.kafka, {}, findings)
-        source = _source(model.mqtt, findings)
-    address, token = model.mqtt.metrics, model.mqtt.metrics_token
-    return MqttSetup(kafka, source, model.log.settings, Page(address, token) if address else None)
+        return _setup(model.mqtt, kafka, model.log.settings, findings)
 
 
-def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
+def _setup(
+    model: MqttSourceModel, kafka: KafkaSettings, log: LogSettings, findings: Findings
+) -> MqttSetup:
+    page = None
     if model.metrics is not None:
         check_token(("mqtt", "metrics"), model.metrics, model.metrics_token, findings)
-    return MqttSource(
-        sensors=Sensors(
-            model.broker,
-            model.client or f"tocsin-{model.topic}",
-            model.username,
-            model.password,
-            model.cafile,
-        ),
-        topic=model.topic,
-        unit=model.unit,
-        routes=_routes(model, findings),
-    )
+        page = Page(model.metrics, model.metrics_token)
+    client = model.client or f"tocsin-{model.topic}"
+    sensors = Sensors(model.broker, client, model.username, model.password, model.cafile)
+    return MqttSetup(kafka, sensors, model.topic, model.unit, _routes(model, findings), log, page)
 
 
 def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:

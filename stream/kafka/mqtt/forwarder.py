@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaProducer
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from stream.kafka.connectivity import Connectivity
     from stream.kafka.mqtt.page import MqttMetrics
     from stream.logs.lines import Log
-    from stream.model.alarms import KafkaSettings
-    from stream.model.mqtt import MqttSource
+    from stream.model.mqtt import MqttSetup
 
 __all__ = ["Forwarder"]
 
@@ -46,7 +45,6 @@ _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an e
 _MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
 _MOST_BYTES: Final = 600_000  # of a packet: 64 of them are 38 MB
 _TAKEN_OVER: Final = 0x8E
-_AGAIN_S: Final = 60.0
 _FAILED: Final = 128  # reason codes from here on refuse
 
 
@@ -55,26 +53,23 @@ class Forwarder:
     """Forwards messages until it is cancelled; whoever is away is tried again.
 
     Args:
-        source: where from and what of it.
-        to: how Kafka is reached.
+        setup: where from, what of it and where to.
         mqtt: told whether the broker answers.
         kafka: told whether Kafka answers.
         metrics: told what was taken and dropped.
         log: where messages that are no events are told of.
     """
 
-    source: MqttSource
-    to: KafkaSettings
+    setup: MqttSetup
     mqtt: Connectivity
     kafka: Connectivity
-    _: KW_ONLY
     metrics: MqttMetrics
     log: Log
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self._ready = self._present = False
-        self._said_s: dict[tuple[Line, str], float] = {}
+        self._said: set[tuple[Line, str]] = set()
 
     async def run(self) -> None:
         """Forward messages until cancelled."""
@@ -96,7 +91,7 @@ class Forwarder:
             acks="all",
             enable_idempotence=True,
             request_timeout_ms=_REQUEST_MS,
-            **aiokafka_arguments(self.to),
+            **aiokafka_arguments(self.setup.kafka),
         )
         try:
             await producer.start()
@@ -114,7 +109,7 @@ class Forwarder:
                     await producer.stop()
 
     def _client(self) -> aiomqtt.Client:
-        settings = self.source.sensors
+        settings = self.setup.sensors
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _FOR_EVER_S
         properties.ReceiveMaximum = _MOST_OPEN
@@ -147,7 +142,7 @@ class Forwarder:
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         # What is retained is a state that was told before, and no event.
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-        filters = [(route.filter, options) for route in self.source.routes]
+        filters = [(route.filter, options) for route in self.setup.routes]
         for code in await client.subscribe(filters):
             if code.value >= _FAILED:
                 raise aiomqtt.MqttError("a subscription is refused")
@@ -165,7 +160,7 @@ class Forwarder:
             event = self._event(taken[-1])
             if event is not None:
                 key, value = event
-                sent.append(await producer.send(self.source.topic, value, key=key))
+                sent.append(await producer.send(self.setup.topic, value, key=key))
         for outcome in await asyncio.gather(*sent, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -178,7 +173,7 @@ class Forwarder:
     def _event(self, taken: aiomqtt.Message) -> tuple[bytes, bytes] | None:
         """Return the key and the value of a message's event, ``None`` where it makes none."""
         topic = taken.topic.value
-        route = route_of(self.source.routes, topic)
+        route = route_of(self.setup.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
         self.metrics.taken.labels(route.written).inc()
@@ -188,7 +183,7 @@ class Forwarder:
             self._drop(Line.TOO_LARGE, route.written)
             return None
         message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
-        event = event_of(route, self.source.unit, message)
+        event = event_of(route, self.setup.unit, message)
         if event is None:
             self._drop(Line.UNFIT, route.written)
         return event
@@ -199,7 +194,6 @@ class Forwarder:
 
     def _drop(self, line: Line, written: str) -> None:
         self.metrics.dropped.labels(written, KINDS[line]).inc()
-        now_s = time.monotonic()
-        if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
-            self._said_s[line, written] = now_s
+        if (line, written) not in self._said:  # the metrics count them
+            self._said.add((line, written))
             self.log.warning(line, filter=written)

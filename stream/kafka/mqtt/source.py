@@ -38,10 +38,9 @@ def forward(setup: MqttSetup, log: Log) -> None:
     Raises:
         ConfigError: the address of the metrics cannot be listened on.
     """
-    source, page = setup.source, setup.page
-    mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
-    metrics = MqttMetrics(source.routes, mqtt, kafka)
-    forwarder = Forwarder(source, setup.kafka, mqtt, kafka, metrics=metrics, log=log)
+    mqtt, kafka, page = Connectivity("mqtt", log), Connectivity("kafka", log), setup.page
+    metrics = MqttMetrics(setup.routes, mqtt, kafka)
+    forwarder = Forwarder(setup, mqtt, kafka, metrics, log)
     with (
         nullcontext()
         if page is None

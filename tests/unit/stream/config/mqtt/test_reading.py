@@ -33,16 +33,15 @@ def read(folder, text):
 def test_a_file_becomes_an_mqtt_source(tmp_path):
     """Its session has the name of the topic; its filter is MQTT's."""
     setup = read(tmp_path, FILE)
-    source = setup.source
     assert setup.kafka.bootstrap == "localhost:9092"
-    assert (source.topic, source.unit, source.sensors.client) == (
+    assert (setup.topic, setup.unit, setup.sensors.client) == (
         "building.motion",
         "sensor",
         "tocsin-building.motion",
     )
-    assert source.sensors.password == "hush"  # noqa: S105  # of no server
+    assert setup.sensors.password == "hush"  # noqa: S105  # of no server
     assert "hush" not in repr(setup)
-    (route,) = source.routes
+    (route,) = setup.routes
     assert route.filter == "zigbee2mqtt/+/motion"
     message = Message("zigbee2mqtt/hall/motion", b"", 1, 7)
     made = {name: template(message) for name, template in route.fields.items()}

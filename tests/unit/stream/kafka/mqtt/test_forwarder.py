@@ -20,8 +20,9 @@ from stream.kafka.mqtt import forwarder
 from stream.kafka.mqtt.forwarder import Forwarder
 from stream.kafka.mqtt.page import MqttMetrics
 from stream.logs.lines import Line
+from stream.logs.settings import LogSettings
 from stream.model.alarms import KafkaSettings
-from stream.model.mqtt import MqttSource, Route, Sensors
+from stream.model.mqtt import MqttSetup, Route, Sensors
 from tests.support.said import Said
 
 PAYLOADS = {
@@ -47,12 +48,13 @@ class Scene:
         levels, places = levels_of("s/+who")
         fields = {"who": template_of("{topic.who}", places), "n": template_of("{payload}", places)}
         route = Route("s/+who", levels, fields)
-        source = MqttSource(Sensors(("h", 1), "c"), "t", "who", (route,))
         kafka = KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {})
-        self.said, self.metrics = Said(), MqttMetrics(source.routes)
+        sensors = Sensors(("h", 1), "c")
+        setup = MqttSetup(kafka, sensors, "t", "who", (route,), LogSettings())
+        self.said, self.metrics = Said(), MqttMetrics(setup.routes)
         log = self.said.log
         dependencies = [Connectivity(name, log) for name in ("mqtt", "kafka")]
-        self.forwarder = Forwarder(source, kafka, *dependencies, metrics=self.metrics, log=log)
+        self.forwarder = Forwarder(setup, *dependencies, self.metrics, log)
         self.sent = [
             aiomqtt.Message(topic, PAYLOADS.get(topic, b"1"), 1, False, mid, None)
             for mid, topic in enumerate(topics, 1)
