@@ -2,7 +2,7 @@
 
 Clients that lost their broker try again by themselves for as long as it takes, and say so in their
 own words, many times a second. Here each dependency is one thing that is there or away: one line
-when it is first missed, one a minute while it is, one when it is back.
+when it is first missed, and one when it is back. Pages and alerts tell of the time between.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Connectivity", "Dependencies"]
 
-_AGAIN_S: Final = 60.0
 _LOOK_S: Final = 5.0
 _ANSWER_S: Final = 5.0
 
@@ -49,7 +48,6 @@ class Connectivity:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self._since_s: float | None = None
-        self._said_s = 0.0
 
     @property
     def unreachable_s(self) -> float:
@@ -62,13 +60,9 @@ class Connectivity:
         Args:
             error: how that was noticed.
         """
-        now_s, said = self.clock_s(), {"dependency": self.dependency, "error": error}
         if self._since_s is None:
-            self._since_s = self._said_s = now_s
-            self.log.warning(Line.UNREACHABLE, **said)
-        elif now_s - self._said_s >= _AGAIN_S:
-            self._said_s = now_s
-            self.log.warning(Line.STILL_UNREACHABLE, **said, unreachable_s=int(self.unreachable_s))
+            self._since_s = self.clock_s()
+            self.log.warning(Line.UNREACHABLE, dependency=self.dependency, error=error)
 
     def found(self) -> None:
         """It answered."""

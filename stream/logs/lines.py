@@ -45,7 +45,6 @@ class Line(StrEnum):
     NO_SESSION = "the MQTT broker has no session; messages from before now are not kept"
     OWNED = "this ledger charges the feeds from now on; charges of another are not known to it"
     UNREACHABLE = "a dependency is unreachable; trying again"
-    STILL_UNREACHABLE = "a dependency is still unreachable; trying again"
     BACK = "a dependency is reachable again"
     BLOCKED = "a partition is blocked; the others are read"
     READ_ON = "a blocked partition is read again"
