@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import DependencyError
@@ -22,6 +22,7 @@ __all__ = ["Sender"]
 
 _MOST_WAITING: Final = 10_000  # windows; what a target does not take is in memory until then
 _LOOK_S: Final = 5.0  # what is away and has nothing to take is looked for so often
+_FIRST_PAUSE_S: Final = 1.0  # then twice as long each time
 _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
 
 
@@ -36,14 +37,11 @@ class Sender:
         target: where to.
         give_up_s: how long a target may be away.
         log: where its coming and going is said.
-        first_pause_s: between the first two tries; then twice as long each time.
     """
 
     target: Target
     give_up_s: float
     log: Log
-    _: KW_ONLY
-    first_pause_s: float = 1.0
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
@@ -98,7 +96,7 @@ class Sender:
             self._refresh_at_s = time.monotonic() + self.target.resend_s
 
     async def _bring(self, unit: Sequence[Message]) -> None:
-        pause_s = self.first_pause_s
+        pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 await self.target.send(unit)

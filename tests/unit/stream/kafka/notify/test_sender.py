@@ -8,6 +8,7 @@ from unittest.mock import AsyncMock
 import pytest
 from msgspec.structs import replace
 
+from stream.kafka.notify import sender
 from stream.kafka.notify.messages import AwayError, RefusedError, ends_ms
 from stream.kafka.notify.sender import Sender
 from stream.logs.lines import Line
@@ -36,7 +37,7 @@ class Scene:
         self.answers, self.taken = list(answers), list[int]()
         self.said = Said()
         self.refresh, self.close = AsyncMock(), AsyncMock()
-        self.sender = Sender(self, give_up_s, self.said.log, first_pause_s=0.001)
+        self.sender = Sender(self, give_up_s, self.said.log)
         for number in range(1, WINDOWS + 1):
             self.sender.put(number, [MESSAGES[number]] if number != 2 else [])
 
@@ -62,6 +63,12 @@ class Scene:
         """Return what the log says of notices that were given up: whose, how many, which, why."""
         lines = [one for one in self.said.lines if one["event"] == U]
         return [(one["dependency"], one["alarms"], one["message"]) for one in lines]
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch):
+    """No time passes between two tries."""
+    monkeypatch.setattr(sender, "_FIRST_PAUSE_S", 0.001)
 
 
 A, B, U = Line.UNREACHABLE, Line.BACK, Line.UNDELIVERED

@@ -20,7 +20,7 @@ from deploy.kafka.runtime import HOST
 from stream.config.notify.keys import NotifyModel
 from stream.decisions.lifecycle import State, step
 from stream.kafka import notify
-from stream.kafka.notify import posting
+from stream.kafka.notify import alertmanagers, posting, webhooks
 from stream.kafka.notify.alertmanagers import AlertmanagerTarget
 from stream.kafka.notify.messages import AwayError, Message, RefusedError
 from stream.kafka.notify.mqtt import escaped
@@ -34,6 +34,13 @@ from tests.support.targets import Inbox
 NOW_MS = 3 * HOUR_MS
 KINDS = {place[0]: model for place, model in models_of(NotifyModel).items() if place[1:] == ("*",)}
 SECRET = "a secret of many bytes"  # noqa: S105  # no server knows it
+
+
+@pytest.fixture(autouse=True)
+def _at_three(monkeypatch):
+    """The wall clock stands."""
+    for kind in (alertmanagers, webhooks):
+        monkeypatch.setattr(kind, "now_ms", lambda: NOW_MS)
 
 
 def told(*rooms, denied=-1):
@@ -68,9 +75,7 @@ def inbox(served):
 
 async def posted(inbox, *rooms, denied=-1):
     """Return the alerts that an Alertmanager is sent: window by window, then again."""
-    target = AlertmanagerTarget(
-        "main", url=f"{inbox.url}/", resend_interval=1000, now_ms=lambda: NOW_MS
-    )
+    target = AlertmanagerTarget("main", url=f"{inbox.url}/", resend_interval=1000)
     for notices in told(*rooms, denied=denied):
         await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
     await target.refresh()
@@ -112,7 +117,7 @@ async def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own(inbox
 @contextlib.asynccontextmanager
 async def pager(url):
     """Yield what sends a notice to a web server."""
-    target = WebhookTarget("pager", url=url, secret=SECRET, now_ms=lambda: NOW_MS)
+    target = WebhookTarget("pager", url=url, secret=SECRET)
     ((notice,),) = told(["hall"])
     yield lambda: target.send([Message(notice, 0, 0)])
     await target.close()
@@ -192,4 +197,4 @@ def test_a_kind_takes_the_keys_that_it_has(kind):
     target = import_module(f"{notify.__name__}.{kind}").TARGET
     taken = signature(target).parameters
     keys = KINDS[kind].model_fields
-    assert taken.keys() - {"now_ms"} == {"name", *keys}
+    assert taken.keys() == {"name", *keys}
