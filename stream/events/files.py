@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_ROWS", "EventFiles", "Stretch", "misfit", "read_stretches"]
 
 BATCH_ROWS = 65_536
-"""Rows of a batch, unless the caller says otherwise."""
+"""Rows of a batch."""
 
 _SUITABLE = {
     FieldType.STRING: "text",
@@ -117,20 +117,19 @@ class EventFiles:
         first, last = self._times.searchsorted((start_ms, end_ms)).tolist()
         return self._rows(first, max(last - first, 0))
 
-    def batches(self, *, hash_key: bytes, batch_rows: int = BATCH_ROWS) -> Iterator[Batch]:
+    def batches(self, *, hash_key: bytes) -> Iterator[Batch]:
         """Iterate over the rows in event-time order, as if read from a log of one partition.
 
         A row's offset is its number in event-time order; its append time is its event time.
 
         Args:
             hash_key: 16 to 64 secret bytes, as for ``stream.events.decoder.Decoder``.
-            batch_rows: rows per batch.
         """
         batcher = Batcher(self._feed, partitions=1, hash_key=hash_key)
-        for first in range(0, len(self), batch_rows):
-            times = self._times[first : first + batch_rows]
+        for first in range(0, len(self), BATCH_ROWS):
+            times = self._times[first : first + BATCH_ROWS]
             numbers = np.arange(first, first + len(times), dtype=np.int64)
-            rows = self._rows(first, batch_rows)
+            rows = self._rows(first, BATCH_ROWS)
             batch, _ = batcher.admit(rows.columns, offset=numbers, append_ms=times)
             yield batch
 

@@ -17,9 +17,10 @@ from aiokafka import AIOKafkaProducer
 
 from accountant.errors import ConfigError
 from stream.events.codings import coding_of
-from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
+from stream.events.partitioning import partitions_of
+from stream.events.texts import Texts
 from stream.kafka.clients import aiokafka_arguments, reaching
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics import feed_of
@@ -91,8 +92,6 @@ class _Writer:
     def __post_init__(self, alarms: Alarms) -> None:
         """Begin: nothing has come yet."""
         self._kafka = require_kafka(alarms)
-        # Only the routing is used here; no hash leaves this object, so its key is immaterial.
-        self._batcher = Batcher(self.feed, partitions=self.partitions, hash_key=bytes(32))
         grace_ms = max((alarm.grace_ms for alarm in counted_on(self.feed, alarms)[0]), default=0)
         from_ms, until_ms = self.feed.history or (0, 0)
         every_ms = self.feed.watermark_interval_ms
@@ -140,7 +139,9 @@ class _Writer:
 
     def _events(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         """Yield the messages that hold rows, as arguments of ``send``."""
-        coding, homes = coding_of(self.feed.codec), self._batcher.route(rows.columns)
+        units = Texts.of(rows.column(self.feed.unit).cast(pa.string()))
+        homes = partitions_of(units, self.feed.partitioner, self.partitions)
+        coding = coding_of(self.feed.codec)
         for partition in range(self.partitions):
             part = rows.filter(pa.array(homes == partition))
             keys: Iterable[bytes | None] = repeat(None)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stream.events import files
 from stream.events.decoder import Record
 from stream.events.files import EventFiles
 from stream.events.formats import SUFFIXES
@@ -67,7 +68,7 @@ def test_windows_line_ends_and_byte_order_marks(tmp_path):
     assert rows_of(path) == EXPECTED
 
 
-def test_files_are_merged(tmp_path):
+def test_files_are_merged(tmp_path, monkeypatch):
     """Rows of several files are put in one order; batches cut it without losing a row."""
     times = ([5, 1], [4, 0], [3, 2])
     paths = [
@@ -75,7 +76,8 @@ def test_files_are_merged(tmp_path):
         for suffix, some in zip(SUFFIXES, times, strict=True)
     ]
     replay = EventFiles(FEED, paths)
-    batches = list(replay.batches(hash_key=HASH_KEY, batch_rows=4))
+    monkeypatch.setattr(files, "BATCH_ROWS", 4)
+    batches = list(replay.batches(hash_key=HASH_KEY))
     assert [len(batch) for batch in batches] == [4, 2]
     for name in ("time_ms", "append_ms", "offset"):
         assert [one for batch in batches for one in getattr(batch, name)] == list(range(6))
