@@ -9,19 +9,16 @@ import click
 
 from stream.build import wall_clock_ms
 from stream.cli.options import CONFIGURATION, YES
-from stream.cli.shared import agreed, echo_lines, load_alarms, note, open_existing_ledger, say
+from stream.cli.shared import agreed, load_alarms, note, open_existing_ledger, say
 from stream.config.scalars import MILLISECONDS
-from stream.kafka.add_partitions import SETTLE_MS, denied_by
+from stream.kafka.add_partitions import SETTLE_MS
 from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from accountant.layouts import Growth
-    from accountant.ledger.ledger import Ledger
-    from stream.model.alarms import Alarms
 
 __all__ = ["add_partitions"]
 
@@ -54,8 +51,8 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
     with open_existing_ledger(alarms) as opened:
 
         def agree(planned: Growth) -> None:
-            for line in _costs(alarms, opened, planned):
-                note(line)
+            moment = moment_text(planned.until_ms or 0, alarms.timezone)
+            note(f"windows that are undecided and begin before {moment} are denied")
             agreed(f"give {feed!r} {partitions} partitions, for good?", yes=yes)
 
         growth = more_partitions(
@@ -76,14 +73,6 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
             f"{feed}: {growth.before} -> {growth.partitions} partitions;"
             f" all events are routed over them from {moment} on"
         )
-        echo_lines(_costs(alarms, opened, growth))
-
-
-def _costs(alarms: Alarms, opened: Ledger, growth: Growth) -> Iterator[str]:
-    """Yield what a growth costs each alarm."""
-    for each in denied_by(alarms, opened, growth):
-        first, end = (moment_text(at, alarms.timezone) for at in (each.start_ms, each.end_ms))
-        yield (f"{each.alarm}: {each.windows} window(s) denied as repartitioned, {first} to {end}")
 
 
 def _duration(text: str) -> int:

@@ -23,8 +23,7 @@ def mqtt(file: Path) -> None:
     """Forward sensors' messages from MQTT to a feed, at least once, until stopped.
 
     It writes the feed's topic, as a sensor may, and nothing else. FILE has `mqtt` and `kafka`,
-    and no feeds. Messages that Kafka does not take yet wait in a file; when it is full, they wait
-    at the MQTT broker.
+    and no feeds. Messages that Kafka does not take yet wait at the MQTT broker.
     """
     from stream.kafka.mqtt.source import forward  # noqa: PLC0415  # needs an extra, help does not
 

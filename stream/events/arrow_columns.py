@@ -96,15 +96,12 @@ def _strings(entries: pa.Array, at: pa.Array | None, verdicts: Verdicts) -> pa.A
     Text that is too long becomes null before it is copied for every row that points to it.
     """
     raw = as_bytes(entries)
-    if at is not None and raw.type != pa.binary_view():
-        # Arrow sets room aside for every row by the mean length, that of nulls included.
-        mean_is_short = raw.nbytes <= MAX_STRING_BYTES * len(raw)
-        if mean_is_short and _short(raw).false_count == 0:
-            raw, at = raw.take(at), None
-        else:
-            raw = raw.cast(pa.binary_view())
-    if raw.type == pa.binary_view():
-        raw = _copied(raw, at, verdicts)
+    if at is not None or raw.type == pa.binary_view():
+        raw, short = _bounded(raw)
+        if short.false_count:
+            reject(verdicts, pc.invert(short if at is None else short.take(at)), Drop.TOO_LONG)
+        if at is not None:
+            raw = raw.take(at)
     raw = raw.cast(pa.binary())
     if _is_ascii(raw):
         return raw.view(pa.string())
@@ -117,26 +114,27 @@ def _strings(entries: pa.Array, at: pa.Array | None, verdicts: Verdicts) -> pa.A
         return _only(raw, sound, verdicts, Drop.UNDECODABLE).cast(pa.string())
 
 
-def _copied(views: pa.Array, at: pa.Array | None, verdicts: Verdicts) -> pa.Array:
-    """Return the texts that views (at some places) point to, null where they are too long.
+def _bounded(raw: pa.Array) -> tuple[pa.Array, pa.BooleanArray]:
+    """Return texts, null where they are too long, and which are not; null where there is none.
 
-    Arrow itself takes no views, and would copy whatever they point to.
+    Arrow sets room aside for rows that point to texts by the mean length, that of nulls included:
+    none has any. And it neither measures views nor chooses among them, but copies what they point
+    to.
     """
-    _, heads, *texts = views.buffers()
-    rows = np.frombuffer(heads or b"", np.int32, (views.offset + len(views)) * _VIEW_WORDS)
-    rows, known = rows.reshape(-1, _VIEW_WORDS)[views.offset :], views.is_valid()
-    if at is not None:
-        known = known.take(at).fill_null(False)
-        # A row without an entry has one more, as a dictionary may be empty.
-        rows = np.append(rows, np.zeros((1, _VIEW_WORDS), np.int32), axis=0)
-        rows = rows[at.fill_null(len(views)).to_numpy()]
-    short = pa.array(rows[:, 0] <= MAX_STRING_BYTES)
-    reject(verdicts, pc.and_not(known, short), Drop.TOO_LONG)
-    kept = pc.and_(known, short)
-    rows = np.where(kept.to_numpy(zero_copy_only=False)[:, np.newaxis], rows, np.int32(0))
-    buffers = [None, pa.py_buffer(rows), *texts]
-    copied = pa.Array.from_buffers(views.type, len(rows), buffers).cast(pa.binary())
-    return pc.if_else(kept, copied, pa.scalar(None, pa.binary()))
+    if raw.type != pa.binary_view():
+        short = _short(raw)
+        whole = short.true_count == len(raw)
+        return raw if whole else pc.if_else(short, raw, pa.scalar(None, raw.type)), short
+    _, heads, *texts = raw.buffers()
+    views = np.frombuffer(heads or b"", np.int32, (raw.offset + len(raw)) * _VIEW_WORDS)
+    views = views.reshape(-1, _VIEW_WORDS)[raw.offset :]
+    known = raw.is_valid().to_numpy(zero_copy_only=False)
+    short = pa.array(views[:, 0] <= MAX_STRING_BYTES, mask=~known)
+    kept = pc.fill_null(short, False).to_numpy(zero_copy_only=False)
+    shown = np.where(kept[:, np.newaxis], views, np.int32(0))
+    buffers = [None, pa.py_buffer(shown), *texts]
+    copied = pa.Array.from_buffers(raw.type, len(raw), buffers).cast(pa.binary())
+    return pc.if_else(short, copied, pa.scalar(None, pa.binary())), short
 
 
 def _short(raw: pa.Array) -> pa.BooleanArray:

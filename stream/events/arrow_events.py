@@ -9,8 +9,7 @@ Messages come from outside, so nothing is believed before it is checked: the buf
 are validated before a value of any is read. A small message may spell out (through dictionaries or
 views) to any amount of text; it is neither refused for that nor spelled out at once: rows are
 decoded a slice at a time, and text that is too long for a row is dropped before it is copied, so
-``MAX_STRING_BYTES`` times ``_SLICE_ROWS`` bounds a column of a slice. Compressed bodies are
-unpacked a batch at a time, to no more than their frames say.
+``MAX_STRING_BYTES`` times ``_SLICE_ROWS`` bounds a column of a slice.
 """
 
 from __future__ import annotations

@@ -2,82 +2,54 @@
 
 Readers of IPC streams are lax: they stop where a stream ends and never look at what stands behind
 it, so rows there would be lost without a trace. And a compressed body says itself how much memory
-it wants. Both are looked at here, in the frames alone, before any column of them is read.
+it wants, so none is taken: Kafka compresses. Both are looked at here, in the frames alone, before
+any column of them is read.
 
-Source: Arrow columnar format, "Encapsulated message format" and "Compression"; Message.fbs.
+Source: Arrow columnar format, "Encapsulated message format"; Message.fbs.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
-__all__ = ["MAX_UNPACKED_BYTES", "check_frames"]
-
-MAX_UNPACKED_BYTES: Final = 1 << 26
-"""What the compressed bodies of one message may unpack to, columns that are not declared included.
-
-A rule of packing like the broker's ``max.message.bytes``, and known before any row is."""
-
-_NOT_COMPRESSED: Final = -1  # a buffer of a compressed body that is kept as it was
-_SIZE_BYTES: Final = 8  # of the unpacked size in front of a buffer
+__all__ = ["check_frames"]
 
 # The numbers of fields in tables of Message.fbs.
 _HEADER = 2
 _DICTIONARY_DATA = 1
-_BATCH_BUFFERS, _BATCH_COMPRESSION = 2, 3
+_BATCH_COMPRESSION = 3
 
 
 def check_frames(message: bytes) -> None:
-    """Check that a message is frames from its first byte to its last.
+    """Check that a message is frames from its first byte to its last, none of them compressed.
 
     Raises:
-        ValueError: bytes are left over, or its bodies unpack to more than ``MAX_UNPACKED_BYTES``.
+        ValueError: bytes are left over, or a body is compressed.
         struct.error: metadata point out of their frame.
         pyarrow.ArrowException: a frame is none.
         OSError: bytes are missing.
     """
     source = pa.BufferReader(message)
-    unpacked = 0
     try:
         while True:
-            unpacked += _unpacked_bytes(pa.ipc.read_message(source))
-            if unpacked > MAX_UNPACKED_BYTES:
-                raise ValueError("a compressed message unpacks to too much")
+            if _is_compressed(pa.ipc.read_message(source)):
+                raise ValueError("a compressed body")
     except EOFError:  # the frame that ends the stream, or there is none
         if source.tell() != len(message):
             raise ValueError("bytes behind the end of the stream") from None
 
 
-def _unpacked_bytes(frame: pa.ipc.Message) -> int:
-    """Return what the buffers of a compressed batch say that they unpack to; else 0."""
+def _is_compressed(frame: pa.ipc.Message) -> bool:
+    """Tell whether the body of a batch is compressed."""
     if frame.type not in {"dictionary", "record batch"}:
-        return 0
+        return False
     metadata = bytes(frame.metadata)
     batch = _follow(metadata, _table_at(metadata, 0), _HEADER)
     if frame.type == "dictionary":
         batch = _follow(metadata, batch, _DICTIONARY_DATA)
-    start = _follow(metadata, batch, _BATCH_BUFFERS)
-    if not start or not _slot(metadata, batch, _BATCH_COMPRESSION):
-        return 0
-    (count,) = struct.unpack_from("<I", metadata, start)
-    places = np.frombuffer(metadata, "<i8", 2 * count, start + 4).reshape(count, 2)
-    total = 0
-    for offset, length in places.tolist():
-        if not length:
-            continue
-        if offset < 0:
-            raise ValueError("a buffer before its body")
-        (size,) = struct.unpack_from("<q", frame.body, offset)
-        if size == _NOT_COMPRESSED:
-            size = length - _SIZE_BYTES
-        if size < 0:
-            raise ValueError("a buffer of no size")
-        total += size
-    return total
+    return _slot(metadata, batch, _BATCH_COMPRESSION) != 0
 
 
 def _table_at(data: bytes, at: int) -> int:

@@ -81,11 +81,6 @@ class Batcher:
         self._people = People(hash_key, partitioner=feed.partitioner, partitions=partitions)
         self._id_hash = KeyedHash(hash_key, purpose=b"tocsin.event")
 
-    def route(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
-        """Return the partition of each row, shape (n,)."""
-        unit, homes = self._met(columns)
-        return homes[unit.number]
-
     def admit(
         self,
         columns: Sequence[pa.Array],
@@ -105,7 +100,7 @@ class Batcher:
         Returns:
             The batch, and how many rows were left out because they belong to another partition.
         """
-        unit, homes = self._met(columns)
+        unit, homes = self._people.units(columns[self._unit].cast(pa.string()))
         misrouted = 0
         # Most often everybody who was ever met here belongs here: no row is looked at then.
         if partition is not None and not (at_home := homes == partition).all():
@@ -127,9 +122,6 @@ class Batcher:
             event_id=event_id,
         )
         return batch, misrouted
-
-    def _met(self, columns: Sequence[pa.Array]) -> tuple[Units, NDArray[np.int64]]:
-        return self._people.units(columns[self._unit].cast(pa.string()))
 
 
 class Decoder:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_ROWS", "EventFiles", "Stretch", "misfit", "read_stretches"]
 
 BATCH_ROWS = 65_536
-"""Rows of a batch, unless the caller says otherwise."""
+"""Rows of a batch."""
 
 _SUITABLE = {
     FieldType.STRING: "text",
@@ -95,8 +95,9 @@ class EventFiles:
         table = pa.concat_tables(tables)
         times = table.column(feed.time).to_numpy()
         if (np.diff(times) < 0).any():
-            table = table.take(np.argsort(times, kind="stable"))
-        self._table = table
+            order = np.argsort(times, kind="stable")
+            table, times = table.take(order), times[order]
+        self._table, self._times = table, times
         self._drops = drops
 
     def __len__(self) -> int:
@@ -108,29 +109,34 @@ class EventFiles:
         """How many rows were dropped, by reason; for the custodian."""
         return dict(self._drops)
 
-    def record_batches(self, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """Iterate over the declared fields (timestamps are int64 ms), in event-time order."""
-        for first in range(0, len(self), batch_rows):
-            part = self._table.slice(first, batch_rows).combine_chunks()
-            yield part.to_batches()[0]
+    def between(self, start_ms: int, end_ms: int) -> pa.RecordBatch:
+        """Return the declared fields of the rows in ``[start_ms, end_ms)``, by event time.
 
-    def batches(self, *, hash_key: bytes, batch_rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        Timestamps are int64 ms.
+        """
+        first, last = self._times.searchsorted((start_ms, end_ms)).tolist()
+        return self._rows(first, max(last - first, 0))
+
+    def batches(self, *, hash_key: bytes) -> Iterator[Batch]:
         """Iterate over the rows in event-time order, as if read from a log of one partition.
 
         A row's offset is its number in event-time order; its append time is its event time.
 
         Args:
             hash_key: 16 to 64 secret bytes, as for ``stream.events.decoder.Decoder``.
-            batch_rows: rows per batch.
         """
         batcher = Batcher(self._feed, partitions=1, hash_key=hash_key)
-        offset = 0
-        for rows in self.record_batches(batch_rows=batch_rows):
-            numbers = np.arange(offset, offset + rows.num_rows, dtype=np.int64)
-            offset += rows.num_rows
-            times = rows.column(self._feed.time).to_numpy()
+        for first in range(0, len(self), BATCH_ROWS):
+            times = self._times[first : first + BATCH_ROWS]
+            numbers = np.arange(first, first + len(times), dtype=np.int64)
+            rows = self._rows(first, BATCH_ROWS)
             batch, _ = batcher.admit(rows.columns, offset=numbers, append_ms=times)
             yield batch
+
+    def _rows(self, first: int, most: int) -> pa.RecordBatch:
+        columns = self._table.slice(first, most).columns
+        arrays = [column.combine_chunks() for column in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
@@ -139,13 +145,7 @@ def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
     Raises:
         DataError: it cannot be read, or its columns are not what the feed declares.
     """
-    each: tuple[Callable[[Path, Feed], Iterator[Stretch]], ...] = (
-        _read_parquet,
-        _read_csv,
-        _read_json_lines,
-    )
-    readers = dict(zip(SUFFIXES, each, strict=True))
-    reader = readers.get(path.suffix.lower())
+    reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(
             f"{path}: unknown suffix",
@@ -229,13 +229,13 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
         if not header:
             raise DataError(f"{path}, row 1: no header", hint="the first line names the columns")
         _check_columns(path, header, feed)
-        places = [(header.index(name), field.type) for name, field in feed.fields.items()]
+        kinds = [(name, field.type) for name, field in feed.fields.items()]
 
         def decode(line: bytes) -> list[Any]:
-            cells = _cells(line)
-            if len(cells) != len(header):
+            row = values(line)
+            if isinstance(row, str):
                 raise csv.Error
-            return [convert(cells[at] or None, kind, text=True) for at, kind in places]
+            return [convert(row[name], kind, text=True) for name, kind in kinds]
 
         def values(line: bytes) -> Mapping[str, object] | str:
             """Return the cells of a line, the line itself where they do not fit the header."""
@@ -244,7 +244,7 @@ def _read_csv(path: Path, feed: Feed) -> Iterator[Stretch]:
                 return line.decode(errors="backslashreplace")
             return {name: cell or None for name, cell in zip(header, cells, strict=True)}
 
-        columns = [(itemgetter(at), kind) for at, (_, kind) in enumerate(places)]
+        columns = [(itemgetter(at), kind) for at, (_, kind) in enumerate(kinds)]
         parse = partial(one_each, decode=decode, columns=columns, nothing=[None] * len(columns))
         yield from _stretches(file, 2, parse, values)
 
@@ -305,3 +305,6 @@ def _cells(line: bytes) -> list[str]:
         return next(csv.reader((text,), strict=True))
     except (UnicodeDecodeError, csv.Error):
         return []
+
+
+_READERS: Final = dict(zip(SUFFIXES, (_read_parquet, _read_csv, _read_json_lines), strict=True))

@@ -16,18 +16,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import attrgetter
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from stream.model.mqtt import Slot, Template
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.model.mqtt import Route
+    from stream.model.mqtt import Route, Template
 
 __all__ = [
     "MOST_EVENT_BYTES",
@@ -63,7 +62,7 @@ class _UnfitError(Exception):
     """The message does not have what a template asks for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Message:
     """One message as it was taken.
 
@@ -89,9 +88,40 @@ class Message:
             digest.update(len(part).to_bytes(8, "little") + part)
         return digest.hexdigest()
 
+    @cached_property
+    def levels(self) -> Sequence[str]:
+        """The levels of the topic."""
+        return self.topic.split("/")
 
-def levels_of(written: str) -> tuple[tuple[str, ...], Mapping[int, str]]:
-    """Return a filter's levels as MQTT has them, and the names of levels by their place.
+    def at(self, path: Sequence[str]) -> Any:
+        """Return the text, number or boolean at a path of the payload.
+
+        Raises:
+            _UnfitError: there is none, or the payload is no JSON.
+        """
+        found = self._tree
+        for step in path:
+            if isinstance(found, dict) and step in found:
+                found = found[step]
+            elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                found = found[int(step)]
+            else:
+                raise _UnfitError
+        if found is None or isinstance(found, (dict, list)):
+            raise _UnfitError
+        return found
+
+    @cached_property
+    def _tree(self) -> Any:
+        """What a JSON payload holds, read when somebody asks for it."""
+        try:
+            return msgspec.json.decode(self.payload)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise _UnfitError from None
+
+
+def levels_of(written: str) -> tuple[tuple[str, ...], Mapping[str, int]]:
+    """Return a filter's levels as MQTT has them, and the places of levels by their name.
 
     Args:
         written: as in the file: ``zigbee2mqtt/+room/motion``, ``buildings/+/#``.
@@ -100,7 +130,7 @@ def levels_of(written: str) -> tuple[tuple[str, ...], Mapping[int, str]]:
         TemplateError: it is no filter.
     """
     levels: list[str] = []
-    names: dict[int, str] = {}
+    places: dict[str, int] = {}
     parts = written.split("/")
     for at, part in enumerate(parts):
         name = part[1:]
@@ -109,12 +139,12 @@ def levels_of(written: str) -> tuple[tuple[str, ...], Mapping[int, str]]:
                 raise TemplateError(
                     f"`{name[:40]}` does not name a level", "use letters, digits and underscores"
                 )
-            if name and name in names.values():
+            if name in places:
                 raise TemplateError(
                     f"two levels are named `{name[:40]}`", "give each a name of its own"
                 )
             if name:
-                names[at] = name
+                places[name] = at
             levels.append("+")
             continue
         if "+" in part or "\0" in part or ("#" in part and (part != "#" or at < len(parts) - 1)):
@@ -125,15 +155,15 @@ def levels_of(written: str) -> tuple[tuple[str, ...], Mapping[int, str]]:
         levels.append(part)
     if levels[0].startswith("$"):
         raise TemplateError("topics that begin with $ are the broker's own", "write another topic")
-    return tuple(levels), names
+    return tuple(levels), places
 
 
-def template_of(written: str, names: Sequence[str]) -> Template:
-    """Return a template as it is run.
+def template_of(written: str, places: Mapping[str, int]) -> Template:
+    """Return what a template makes of a message; it raises where the message has not what it asks.
 
     Args:
         written: as in the file.
-        names: of the filter's levels.
+        places: of the filter's levels, by their name.
 
     Raises:
         TemplateError: it is none, or asks for what no message has.
@@ -142,16 +172,16 @@ def template_of(written: str, names: Sequence[str]) -> Template:
         found = list(Formatter().parse(written))
     except ValueError:
         raise TemplateError("a brace stands alone in this template", _SLOTS) from None
-    parts: list[str | Slot] = []
+    parts: list[Template] = []
     for text, name, form, conversion in found:
         if text:
-            parts.append(text)
+            parts.append(partial(_fixed, text))
         if name is None:
             continue
         if form or conversion:
             raise TemplateError("a template has plain fields: no format, no conversion", _SLOTS)
-        parts.append(_slot(name, names))
-    return Template(tuple(parts))
+        parts.append(_slot(name, places))
+    return parts[0] if len(parts) == 1 else partial(_joined, parts)
 
 
 def overlap(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -186,14 +216,8 @@ def event_of(route: Route, unit: str, message: Message) -> tuple[bytes, bytes] |
         unit: the field that is the key; its value is a text, whatever the payload has.
         message: of a topic that belongs to the route.
     """
-    levels = message.topic.split("/")
-    named = {name: levels[at] for at, name in route.names.items()}
     try:
-        payload = _Payload(message.payload)
-        found = {
-            name: _value(template, named, payload, message)
-            for name, template in route.fields.items()
-        }
+        found = {name: template(message) for name, template in route.fields.items()}
         found[unit] = _text(found[unit])
     except _UnfitError:
         return None
@@ -201,75 +225,30 @@ def event_of(route: Route, unit: str, message: Message) -> tuple[bytes, bytes] |
     return (key, value) if key and len(key) + len(value) <= MOST_EVENT_BYTES else None
 
 
-class _Payload:
-    """JSON that is read when somebody asks for it."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    @cached_property
-    def _tree(self) -> Any:
-        try:
-            return msgspec.json.decode(self._content)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            raise _UnfitError from None
-
-    def at(self, path: Sequence[str]) -> Any:
-        """Return the text, number or boolean at a path.
-
-        Raises:
-            _UnfitError: there is none.
-        """
-        found = self._tree
-        for step in path:
-            if isinstance(found, dict) and step in found:
-                found = found[step]
-            elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-                found = found[int(step)]
-            else:
-                raise _UnfitError
-        if found is None or isinstance(found, (dict, list)):
-            raise _UnfitError
-        return found
-
-
-def _slot(name: str, names: Sequence[str]) -> Slot:
+def _slot(name: str, places: Mapping[str, int]) -> Template:
+    """Return what stands for the name between two braces."""
     kind, _, rest = name.partition(".")
-    path = tuple(rest.split(".")) if rest else ()
-    if kind in {"now", "id"} and name == kind:
-        return Slot(kind)
+    path = rest.split(".") if rest else []
+    if name == "now":
+        return attrgetter("taken_ms")
+    if name == "id":
+        return attrgetter("id")
     if kind == "payload" and (name == kind or all(path)) and not name.endswith("."):
-        return Slot(kind, path)
+        return lambda message: message.at(path)
     if kind == "topic" and path:
-        if rest in names:
-            return Slot(kind, path)
-        known = f"write one of: {', '.join(names)}" if names else "write +NAME for a level"
+        if rest in places:
+            return lambda message: message.levels[places[rest]]
+        known = f"write one of: {', '.join(places)}" if places else "write +NAME for a level"
         raise TemplateError(f"`{rest[:40]}` is not a level of this filter", known)
     raise TemplateError(f"`{{{name[:40]}}}` is nothing that a message has", _SLOTS)
 
 
-def _value(
-    template: Template, named: Mapping[str, str], payload: _Payload, message: Message
-) -> Any:
-    values = [
-        part if isinstance(part, str) else _filled(part, named, payload, message)
-        for part in template.parts
-    ]
-    if len(values) == 1:
-        return values[0]
-    return "".join(map(_text, values))
+def _fixed(text: str, _message: Message) -> str:
+    return text
 
 
-def _filled(slot: Slot, named: Mapping[str, str], payload: _Payload, message: Message) -> Any:
-    match slot.kind:
-        case "topic":
-            return named[slot.path[0]]
-        case "now":
-            return message.taken_ms
-        case "id":
-            return message.id
-        case _:
-            return payload.at(slot.path)
+def _joined(parts: Sequence[Template], message: Message) -> str:
+    return "".join(_text(part(message)) for part in parts)
 
 
 def _text(value: Any) -> str:

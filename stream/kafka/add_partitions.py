@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError, DependencyError, LogChangedError
 from accountant.layouts import Growth
@@ -23,10 +23,10 @@ from stream.kafka.topics import admin_client, facts_of
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
-from stream.model.routing import counted_from, first_start_after
+from stream.model.routing import first_start_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from kafka.admin import KafkaAdminClient
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
 
-__all__ = ["SETTLE_MS", "Denied", "add_partitions", "denied_by"]
+__all__ = ["SETTLE_MS", "add_partitions"]
 
 SETTLE_MS: Final = 10 * 60_000
 """Until every sensor routes over new partitions: clients ask for a topic's partitions every 5
@@ -44,22 +44,6 @@ before that is on its way for up to 5 more (``delivery.timeout.ms``, ``message.t
 
 _LOOK_S: Final = 0.2
 _APPEAR_S: Final = 60.0
-
-
-class Denied(NamedTuple):
-    """What a growth costs an alarm.
-
-    Args:
-        alarm: its name.
-        windows: how many of its windows are denied.
-        start_ms: start of the first.
-        end_ms: end of the last.
-    """
-
-    alarm: str
-    windows: int
-    start_ms: int
-    end_ms: int
 
 
 def add_partitions(
@@ -108,28 +92,6 @@ def add_partitions(
         work.make(growth)
         until_ms = work.over_ms(clock_ms())
         return ledger.growths.conclude(name, partitions, until_ms=until_ms)
-
-
-def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied]:
-    """Yield what a concluded growth costs each alarm that its feed is counted for."""
-    feed = alarms.feeds[growth.feed]
-    cursors = {row.query: row.cursor_ms for row in ledger.pins.queries()}
-    queries, budget = counted_on(feed, alarms)
-    for alarm in queries:
-        # Of one that began nobody knows when, what was not decided before this is denied.
-        known = growth.from_ms > 0
-        first_ms = first_start_after(alarm, growth.from_ms) if known else cursors.get(alarm.id, 0)
-        found: list[tuple[int, int]] = []
-        index = alarm.calendar.next_active(alarm.calendar.first_starting_at(first_ms))
-        while True:
-            # Under a cap over a period, people are counted from its beginning, in one partition.
-            since_ms = alarm.calendar.counted(counted_from(alarm, budget, index))[0]
-            if growth.until_ms is None or since_ms - feed.allowed_skew_ms >= growth.until_ms:
-                break
-            found.append(alarm.calendar.bounds(index))
-            index = alarm.calendar.next_active(index + 1)
-        if found:
-            yield Denied(alarm.id, len(found), found[0][0], found[-1][1])
 
 
 def _growing(alarms: Alarms, name: str) -> Feed:

@@ -2,34 +2,24 @@
 
 Clients that lost their broker try again by themselves for as long as it takes, and say so in their
 own words, many times a second. Here each dependency is one thing that is there or away: one line
-when it is first missed, one a minute while it is, one when it is back.
+when it is first missed, and one when it is back. Pages and alerts tell of the time between.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaConnectionError
+from typing import TYPE_CHECKING
 
 from accountant.errors import DependencyError
-from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stream.logs.lines import Log
-    from stream.model.alarms import KafkaSettings
 
 __all__ = ["Connectivity", "Dependencies"]
-
-_AGAIN_S: Final = 60.0
-_LOOK_S: Final = 5.0
-_ANSWER_S: Final = 5.0
 
 
 @dataclass(eq=False)
@@ -49,7 +39,6 @@ class Connectivity:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self._since_s: float | None = None
-        self._said_s = 0.0
 
     @property
     def unreachable_s(self) -> float:
@@ -62,13 +51,9 @@ class Connectivity:
         Args:
             error: how that was noticed.
         """
-        now_s, said = self.clock_s(), {"dependency": self.dependency, "error": error}
         if self._since_s is None:
-            self._since_s = self._said_s = now_s
-            self.log.warning(Line.UNREACHABLE, **said)
-        elif now_s - self._said_s >= _AGAIN_S:
-            self._said_s = now_s
-            self.log.warning(Line.STILL_UNREACHABLE, **said, unreachable_s=int(self.unreachable_s))
+            self._since_s = self.clock_s()
+            self.log.warning(Line.UNREACHABLE, dependency=self.dependency, error=error)
 
     def found(self) -> None:
         """It answered."""
@@ -95,22 +80,3 @@ class Dependencies:
         missed = self.ledger if database else self.kafka
         missed.missed(error)
         return missed
-
-    async def look_for_kafka(self, kafka: KafkaSettings) -> None:
-        """Ask a broker for one topic's place every few seconds, until cancelled; never fails."""
-        while True:
-            client = AIOKafkaClient(
-                request_timeout_ms=int(_ANSWER_S * 1000), **aiokafka_arguments(kafka)
-            )
-            try:
-                await client.bootstrap()
-                client.set_topics([kafka.wakeup_topic])
-                while await asyncio.wait_for(client.force_metadata_update(), 2 * _ANSWER_S):
-                    self.kafka.found()
-                    await asyncio.sleep(_LOOK_S)
-                self.kafka.missed(KafkaConnectionError())
-            except (*KAFKA_AWAY, OSError) as error:
-                self.kafka.missed(error)
-            finally:
-                await client.close()
-            await asyncio.sleep(_LOOK_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import InitVar, dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,9 +17,10 @@ from aiokafka import AIOKafkaProducer
 
 from accountant.errors import ConfigError
 from stream.events.codings import coding_of
-from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
+from stream.events.partitioning import partitions_of
+from stream.events.texts import Texts
 from stream.kafka.clients import aiokafka_arguments, reaching
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics import feed_of
@@ -91,8 +92,6 @@ class _Writer:
     def __post_init__(self, alarms: Alarms) -> None:
         """Begin: nothing has come yet."""
         self._kafka = require_kafka(alarms)
-        # Only the routing is used here; no hash leaves this object, so its key is immaterial.
-        self._batcher = Batcher(self.feed, partitions=self.partitions, hash_key=bytes(32))
         grace_ms = max((alarm.grace_ms for alarm in counted_on(self.feed, alarms)[0]), default=0)
         from_ms, until_ms = self.feed.history or (0, 0)
         every_ms = self.feed.watermark_interval_ms
@@ -116,43 +115,33 @@ class _Writer:
             await producer.stop()
 
     async def _write(self, producer: Any, number: int) -> int:
+        """Write marks from a number on, each behind its events, and return how many these were."""
         written = 0
-        for parts in _transactions(self._log(number)):
+        while number < len(self._grid_ms):
+            sent = []
+            rows = 0
             async with producer.transaction():
-                sent = [
-                    await producer.send(self.feed.topic, **message)
-                    for part in parts
-                    for message in (
-                        self._marks(part) if isinstance(part, int) else self._events(part)
-                    )
-                ]
+                while rows < _ROWS_PER_TRANSACTION and number < len(self._grid_ms):
+                    part = self._rows_before(number)
+                    messages = chain(self._events(part), self._marks(number))
+                    sent += [await producer.send(self.feed.topic, **one) for one in messages]
+                    written += part.num_rows
+                    rows += part.num_rows + _MARKS_ROWS
+                    number += 1
                 await asyncio.gather(*sent)
-            written += sum(part.num_rows for part in parts if not isinstance(part, int))
             self.progress(written, len(self.source))
         return written
 
-    def _log(self, number: int) -> Iterator[pa.RecordBatch | int]:
-        """Yield rows, and behind them the number of the mark that they lie before.
-
-        Args:
-            number: of the first mark that is missing; what lies behind the one before is yielded.
-        """
-        for batch in self.source.record_batches():
-            times = batch.column(self.feed.time).to_numpy()
-            at = int(times.searchsorted(self._grid_ms[max(number - 1, 0)]))  # none lies before it
-            end = int(times.searchsorted(self._until_ms))
-            while at < end:
-                stop = min(int(times.searchsorted(self._grid_ms[number])), end)
-                yield batch.slice(at, stop - at)
-                at = stop
-                if at < len(times):  # else the next batch may have more before this mark
-                    yield number
-                    number += 1
-        yield from range(number, len(self._grid_ms))
+    def _rows_before(self, number: int) -> pa.RecordBatch:
+        """Return the rows between a mark and the one before it; none lies before the first."""
+        start_ms, end_ms = self._grid_ms[max(number - 1, 0)], self._grid_ms[number]
+        return self.source.between(start_ms, min(end_ms, self._until_ms))
 
     def _events(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         """Yield the messages that hold rows, as arguments of ``send``."""
-        coding, homes = coding_of(self.feed.codec), self._batcher.route(rows.columns)
+        units = Texts.of(rows.column(self.feed.unit).cast(pa.string()))
+        homes = partitions_of(units, self.feed.partitioner, self.partitions)
+        coding = coding_of(self.feed.codec)
         for partition in range(self.partitions):
             part = rows.filter(pa.array(homes == partition))
             keys: Iterable[bytes | None] = repeat(None)
@@ -194,22 +183,6 @@ class _Writer:
                 all_read = all(end - tail <= whole.begins[at] for at, end in whole.ends.items())
                 tail *= 8
         return 1 + min(last.values()) if len(last) == len(whole.ends) else 0
-
-
-def _transactions(
-    log: Iterable[pa.RecordBatch | int],
-) -> Iterator[list[pa.RecordBatch | int]]:
-    """Yield what goes into a transaction each, which ends with a mark."""
-    found: list[pa.RecordBatch | int] = []
-    rows = 0
-    for each in log:
-        found.append(each)
-        rows += _MARKS_ROWS if isinstance(each, int) else each.num_rows
-        if isinstance(each, int) and rows >= _ROWS_PER_TRANSACTION:
-            yield found
-            found, rows = [], 0
-    if found:
-        yield found
 
 
 def _replayable(alarms: Alarms, feed_name: str) -> Feed:

@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
+    KafkaConnectionError,
     KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.counting.partition import PartitionReader
     from stream.events.records import Records
+    from stream.kafka.connectivity import Connectivity
     from stream.logs.lines import Log
     from stream.model.feeds import Feed
 
@@ -93,6 +95,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
     Args:
         runtime: configuration, ledger, metrics, clock.
         ring: sends a wake-up message for an alarm, after a partial is stored.
+        connectivity: told whether Kafka answers; its clients wait for it silently.
         log: told of partitions that are blocked.
     """
 
@@ -101,11 +104,13 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         runtime: Runtime,
         *,
         ring: Callable[[str], Awaitable[None]],
+        connectivity: Connectivity,
         log: Log,
     ) -> None:
         self._runtime = runtime
         self._blocked = Blocked(log, time.monotonic)
         self._ring = ring
+        self._connectivity = connectivity
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
         self.assigned: dict[TopicPartition, Assigned] = {}
         """What this worker reads now, and how far."""
@@ -228,11 +233,10 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         a gap.
         """
         assignment = consumer.assignment()
-        for partition in self.assigned.keys() - assignment:
-            feed = self.assigned.pop(partition).feed
-            self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
-        for partition in self._opening.keys() - assignment:
-            self._opening.pop(partition).cancel()
+        for partition in (self.assigned.keys() | self._opening.keys()) - assignment:
+            self.assigned.pop(partition, None)
+            if opening := self._opening.pop(partition, None):
+                opening.cancel()
             feed = self._feeds[partition.topic]
             self._runtime.metrics.partitions.unassigned(feed.name, partition.partition)
         for partition, assigned in self.assigned.items():
@@ -321,8 +325,14 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
 
         while True:
             partitions = list(consumer.assignment())
-            if not await ask(partitions):
+            if not partitions:
+                pass  # nobody is asked then
+            elif await ask(partitions) or any(
                 await asyncio.gather(*(ask([each]) for each in partitions))
+            ):
+                self._connectivity.found()
+            else:
+                self._connectivity.missed(KafkaConnectionError())
             await asyncio.sleep(_LOOK_S)
 
     async def _look(self, consumer: Any, generation: int) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Blocked", "Bounds"]
 
 _HELD_AFTER_S: Final = 10.0  # transactions commit, leaders are elected
-_HELD_EVERY_S: Final = 60.0
 _HELD: Final = frozenset({Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE})
 
 
@@ -44,7 +43,7 @@ class Bounds(NamedTuple):
 
 @dataclass(eq=False)
 class Blocked:
-    """Names partitions that are blocked in the log, once it is no passing matter, and again.
+    """Names partitions that are blocked in the log, once it is no passing matter.
 
     Where they are blocked is not said: an offset counts records, and counts are the custodian's.
 
@@ -59,7 +58,7 @@ class Blocked:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self._since_s: dict[TopicPartition, float] = {}
-        self._again_s: dict[TopicPartition, float] = {}
+        self._named: set[TopicPartition] = set()
 
     def see(self, partition: TopicPartition, stand: Stand) -> None:
         """Take note of how a partition stands, every second or so.
@@ -72,10 +71,11 @@ class Blocked:
         place = {"topic": partition.topic, "partition": partition.partition}
         if stand not in _HELD:
             self._since_s.pop(partition, None)
-            if self._again_s.pop(partition, None) is not None:
+            if partition in self._named:
+                self._named.remove(partition)
                 self.log.info(Line.READ_ON, **place)
             return
         since_s = self._since_s.setdefault(partition, now_s)
-        if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
-            self._again_s[partition] = now_s + _HELD_EVERY_S
+        if partition not in self._named and now_s >= since_s + _HELD_AFTER_S:
+            self._named.add(partition)
             self.log.warning(Line.BLOCKED, **place, state=stand.value)

@@ -11,7 +11,6 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from accountant.errors import ConfigError, DependencyError, LogChangedError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments, reaching
-from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka, windows_cap
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, waited_ms
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
 
 __all__ = [
+    "PATIENCE_MS",
     "TopicFacts",
     "admin_client",
     "check",
@@ -30,6 +30,9 @@ __all__ = [
     "feed_of",
     "plan",
 ]
+
+PATIENCE_MS = 30_000
+"""How long a broker may take to start, and to answer."""
 
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
 _NO_ERROR, _NO_SUCH_TOPIC = 0, 3
@@ -131,17 +134,18 @@ def feed_of(alarms: Alarms, name: str) -> Feed:
 
 @contextmanager
 def admin_client(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
-    """Yield an administration client.
+    """Yield an administration client; a broker that starts is waited for.
 
     Raises:
         DependencyError: no broker answers.
     """
-    require_kafka_there(kafka)
     with reaching(
-        f"Kafka does not answer at {kafka.bootstrap}",
+        f"Kafka is unreachable at {kafka.bootstrap}",
         "start the broker, or correct kafka.bootstrap and kafka.security",
     ):
-        client = KafkaAdminClient(client_id="tocsin-admin", **admin_arguments(kafka))
+        client = KafkaAdminClient(
+            client_id="tocsin-admin", bootstrap_timeout_ms=PATIENCE_MS, **admin_arguments(kafka)
+        )
     with (
         closing(client),
         reaching(

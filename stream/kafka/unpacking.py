@@ -52,7 +52,7 @@ def too_large(codec: int, body: memoryview) -> bool:
     """
     try:
         return _most(codec, body) > MOST_BYTES and _passes(codec, body)
-    except (IndexError, struct.error):  # of snappy, whose own lengths its decoder needs, too
+    except (IndexError, struct.error, cramjam.DecompressionError):  # snappy's own lengths
         return False
 
 
@@ -90,23 +90,13 @@ def _gzip_passes(body: memoryview) -> bool:
 def _snappy(body: memoryview) -> int:
     """Return what a snappy body says that it holds, in xerial's blocks or as one."""
     if bytes(body[: len(_XERIAL)]) != _XERIAL:
-        return _varint(body)
+        return cramjam.snappy.decompress_raw_len(body)
     held, at = 0, _XERIAL_HEADER_BYTES
     while at < len(body) and held <= MOST_BYTES:
         (size,) = struct.unpack_from(">i", body, at)
         if size < 0:
             raise IndexError("a block before its own beginning")
         at += 4
-        held += _varint(body[at : at + size])
+        held += cramjam.snappy.decompress_raw_len(body[at : at + size])
         at += size
     return held
-
-
-def _varint(data: memoryview) -> int:
-    """Return the number that data begin with, seven bits a byte, the lowest first."""
-    found = 0
-    for at in range(5):
-        found |= (data[at] & 0x7F) << (7 * at)
-        if not data[at] & 0x80:
-            break
-    return found

@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from stream.logs.settings import LogSettings
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["MqttSetup", "MqttSource", "Page", "Route", "Sensors", "Slot", "Template"]
+__all__ = ["MqttSetup", "Page", "Route", "Sensors", "Template"]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What stands between braces in a template.
-
-    Args:
-        kind: ``topic``, ``payload``, ``now`` or ``id``.
-        path: the name of a level, or the way into the payload; empty for ``now``, ``id`` and all
-            of the payload.
-    """
-
-    kind: str
-    path: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """How one field of an event is made of a message.
-
-    Args:
-        parts: texts and slots, in order; a single slot keeps the type it has in JSON.
-    """
-
-    parts: tuple[str | Slot, ...]
+Template: TypeAlias = "Callable[[Any], Any]"
+"""Makes a field of an event of a message (:mod:`stream.events.mqtt_events`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +25,11 @@ class Route:
     Args:
         written: the filter as in the file, with the names of its levels.
         levels: of the filter as MQTT has it: texts, ``+``, and ``#`` at the end.
-        names: of levels, by their place.
         fields: templates by the name of a field of the event.
     """
 
     written: str
     levels: tuple[str, ...]
-    names: Mapping[int, str]
     fields: Mapping[str, Template]
 
     @property
@@ -68,8 +44,9 @@ class Sensors:
 
     Args:
         address: ``(host, port)``.
-        client: the name of the session that the broker keeps while the MQTT source is away; empty
-            for one that is drawn at random and kept.
+        client: the name of the session that the broker keeps while the MQTT source is away.
+            Whoever knows it may take the session over, with all that waits in it, unless the broker
+            binds names to logins.
         username: empty for none.
         password: empty for none.
         cafile: authorities of its certificate, for TLS; empty for none.
@@ -80,27 +57,6 @@ class Sensors:
     username: str = ""
     password: str = field(default="", repr=False)
     cafile: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MqttSource:
-    """From one MQTT broker to one feed.
-
-    Args:
-        sensors: where from.
-        topic: of the feed, on Kafka.
-        unit: the field that holds the privacy unit's id; it is the record's key.
-        routes: what is taken; no message belongs to two of them.
-        buffer: file of what was taken and is not in the log yet, and of the session's name.
-        buffer_bytes: how long that file may become.
-    """
-
-    sensors: Sensors
-    topic: str
-    unit: str
-    routes: tuple[Route, ...]
-    buffer: Path
-    buffer_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +74,22 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class MqttSetup:
-    """All that ``tocsin mqtt`` has to know.
+    """All that ``tocsin mqtt`` has to know: from one MQTT broker to one feed.
 
     Args:
         kafka: how the feed's topic is reached.
-        source: where from and what of it.
+        sensors: where from.
+        topic: of the feed, on Kafka.
+        unit: the field that holds the privacy unit's id; it is the record's key.
+        routes: what is taken; no message belongs to two of them.
         log: how lines are written.
         page: where metrics are shown; ``None`` for nowhere.
     """
 
     kafka: KafkaSettings
-    source: MqttSource
+    sensors: Sensors
+    topic: str
+    unit: str
+    routes: tuple[Route, ...]
     log: LogSettings
     page: Page | None = None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 __all__ = ["NotifySettings", "TargetSettings"]
 
@@ -34,13 +33,11 @@ class NotifySettings:
     Args:
         group: consumer group whose offsets say how far.
         lookback_ms: at the start, states are found by reading back so far.
-        retry_for_ms: what a target did not take for so long goes to the dead letters.
-        dead_letters: file of what was not delivered, one JSON object a line.
+        retry_for_ms: what a target did not take for so long is given up.
         targets: in the order of the file's keys.
     """
 
     group: str
     lookback_ms: int
     retry_for_ms: int
-    dead_letters: Path
     targets: tuple[TargetSettings, ...] = ()

@@ -166,8 +166,8 @@ def _judged(parties: Parties, ways: Callable[[], list[Way]]) -> list[str]:
         found.append(str(error))
     found += [sentence for way in ways() for sentence in wrong(way)]
     found += [f"{who} ended with {code}" for who, code in parties.end().items() if code]
-    if parties.dead_letters.exists():
-        found.append("there are dead letters")
+    if parties.gave_up():
+        found.append("a notice was given up")
     return found
 
 

@@ -14,6 +14,7 @@ import json
 import signal
 import time
 from contextlib import ExitStack, closing
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -21,8 +22,8 @@ from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
+from stream.logs.lines import Line
 from tests.support.boarded import Topics
-from tests.support.buffers import has_session
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -115,7 +116,6 @@ class Parties:
         self.gate = Desk(self.alertmanager.port)
         self.ear = Ear(self.home.port)
         self.commands: dict[str, Command] = {}
-        self.dead_letters = folder / "notify.dead-letters.jsonl"
         self._bootstrap, self._folder = broker.bootstrap, folder
         notify, mqtt_source = (folder / f"{command}.yaml" for command in ("notify", "mqtt"))
         notify.write_text(
@@ -159,8 +159,8 @@ mqtt:
                 self.start(name)
                 stack.callback(lambda name=name: self.commands[name].stop())
             # Messages from before the MQTT source's first session are nobody's.
-            buffer = self._folder / "mqtt.buffer"
-            wait_until("the MQTT source has a session", lambda: has_session(buffer))
+            subscribed = partial(self.commands["mqtt"].says, Line.NO_SESSION)
+            wait_until("the MQTT source has a session", subscribed)
             self._stack = stack.pop_all()
         return self
 
@@ -186,6 +186,11 @@ mqtt:
         for command in self.commands.values():
             command.tell(signal.SIGTERM)
         return {name: command.ended() for name, command in self.commands.items()}
+
+    def gave_up(self) -> bool:
+        """Tell whether a notice was given up, by any process that was notify."""
+        logs = self._folder.glob("notify-*.log")
+        return any(Line.UNDELIVERED in log.read_text("utf-8") for log in logs)
 
     def all_readings(self) -> list[tuple[str, float]]:
         """Return number and time of every reading in the log, copies as well."""

@@ -16,8 +16,8 @@ __all__ = ["page", "servers"]
 
 _HELD: Final = """\
 Every notice reached the web server and Alertmanager, every alarm the listener on MQTT, and every
-reading that was acknowledged to a sensor is in the log; nothing arrived that nobody had sent. There
-were no dead letters, and whoever was told to end did so with code 0."""
+reading that was acknowledged to a sensor is in the log; nothing arrived that nobody had sent. No
+notice was given up, and whoever was told to end did so with code 0."""
 _MEANING: Final = """\
 Copies are what at least once means. Alertmanager is told again every second of what fires, and MQTT
 after every connection; the copies of a notice have one `notice_id`. A delay counts from when

@@ -20,7 +20,7 @@ def source_of(folder, text):
     """Read a file as printed, with its variables."""
     path = folder / "sensors.yaml"
     path.write_text(text)
-    return read_mqtt(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"}).source
+    return read_mqtt(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"})
 
 
 def event(source, topic, payload):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 from accountant.ledger.ledger import Ledger
-from stream.kafka import reach
+from stream.kafka import topics
 from tests.golden.cases import BAD, FOREIGN_KEYS
 from tests.golden.surface import new_folder, tocsin
 from tests.support.badinputs.databases import DATABASES
@@ -76,8 +76,7 @@ def _called(call: Call) -> Answer:
     defaults = Ledger.open.__func__.__kwdefaults__  # type: ignore[attr-defined]  # of the function
     with (
         new_folder() as folder,
-        mock.patch.object(reach, "PATIENCE_S", 0.0),
-        mock.patch.object(reach, "SILENCE_S", 0.3),
+        mock.patch.object(topics, "PATIENCE_MS", 300),
         mock.patch.dict(defaults, connect_timeout_s=0.0),
     ):
         good_folder(folder, call.config)

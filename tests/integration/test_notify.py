@@ -159,7 +159,7 @@ def test_alarms_arrive_and_are_resolved_wherever_people_look(broker, tmp_path):
                 assert mark == json.loads(content)["notice_id"]
                 signed = signature(SECRET.encode(), mark, stamp, content)
                 assert headers["webhook-signature"] == signed
-    assert not (tmp_path / "notify.dead-letters.jsonl").exists()
+    assert not duty.command.says(Line.UNDELIVERED)
 
 
 def _resolved(inbox):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.kafka.board.view import AlarmView
     from stream.model.alarms import Budget
-    from stream.model.feeds import Domain
     from stream.model.lifecycles import Lifecycle
 
 __all__ = ["Page", "Scene", "setup_of", "window_of"]
@@ -33,12 +32,11 @@ def setup_of(
     lifecycles: Mapping[str, Lifecycle] | None = None,
     board: Board | None = None,
     budget: Budget | None = None,
-    groups: Mapping[str, Domain] | None = None,
 ) -> BoardSetup:
     """Return what a board runs on, of a broker that nobody asks."""
     kafka = KafkaSettings("127.0.0.1:1", "tocsin", "alarms", "decisions", "bell", "ledgers", {})
     subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings())
-    return BoardSetup(subscription, board or Board(), budget, groups or {})
+    return BoardSetup(subscription, board or Board(), budget)
 
 
 def window_of(

@@ -66,11 +66,9 @@ class Mosquitto(_Server):
     Args:
         keeps: whether it keeps sessions on the disk when it is told to end; otherwise what was
             retained is gone as well.
-        most_bytes: of a packet; it ends the connection of who sends more. 0 for no limit.
     """
 
     keeps: bool = False
-    most_bytes: int = 0
 
     def command(self) -> list[str]:
         """Return the command line."""
@@ -79,8 +77,6 @@ class Mosquitto(_Server):
         if self.keeps:
             lines += ["persistence true", f"persistence_location {self.folder}/", "user root"]
             lines += ["max_queued_messages 0"]
-        if self.most_bytes:
-            lines += [f"max_packet_size {self.most_bytes}"]
         settings.write_text("\n".join([*lines, ""]))
         return ["/usr/sbin/mosquitto", "-c", str(settings)]
 

@@ -5,8 +5,7 @@ It has ``kafka`` and ``mqtt``: whoever runs sensors writes it without the custod
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
@@ -16,27 +15,22 @@ from stream.config.explaining import read_as
 from stream.config.findings import Findings
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
 from stream.config.notify.keys import CaFile  # noqa: TC001  # pydantic reads it
-from stream.config.scalars import (  # pydantic reads them
-    Address,
-    Name,
-    Text,
-    TopicName,
-    Whole,
-    within,
-)
+from stream.config.scalars import Address, Name, Text, TopicName  # noqa: TC001  # likewise
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
-from stream.model.mqtt import MqttSetup, MqttSource, Page, Route, Sensors
+from stream.model.mqtt import MqttSetup, Page, Route, Sensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from stream.config.yamlfile import Loc
+    from stream.logs.settings import LogSettings
+    from stream.model.alarms import KafkaSettings
     from stream.model.mqtt import Template
 
 __all__ = ["MqttSourceModel", "read_mqtt"]
 
-_MIB: Final = 1 << 20
 _TOPICS: Final[Loc] = ("mqtt", "topics")
 
 
@@ -46,7 +40,7 @@ class MqttSourceModel(Closed):
     broker: Address
     """host:port of the broker that sensors publish to; it speaks MQTT 5"""
     client: Name = ""
-    """the session's name on the broker; drawn once and kept in the buffer if left out"""
+    """the session's name on the broker; tocsin-TOPIC if left out"""
     username: Text = ""
     """login on the broker"""
     password: Text = ""
@@ -57,12 +51,6 @@ class MqttSourceModel(Closed):
     """the feed's topic on Kafka"""
     unit: Text
     """the field with the privacy unit's id, the record's key; partitions are chosen by murmur2"""
-    buffer: Text = ""
-    """file of what was taken and Kafka does not have yet; FILE.buffer if left out"""
-    buffer_mib: Annotated[
-        Whole, within(1, "a buffer holds 1 MiB to 1 TiB", "write buffer_mib: 64", _MIB)
-    ] = 64
-    """how long that file may become, in MiB"""
     metrics: Address | None = None
     """host:port of a page of metrics, which are exact counts"""
     metrics_token: Text | None = None
@@ -100,29 +88,19 @@ def read_mqtt(path: Path, *, environ: Mapping[str, str]) -> MqttSetup:
     with findings.decided():
         model = read_as(findings, _MqttFile, EXAMPLES | _EXAMPLES)
         kafka = build_kafka(model.kafka, {}, findings)
-        source = _source(model.mqtt, findings)
-    address, token = model.mqtt.metrics, model.mqtt.metrics_token
-    return MqttSetup(kafka, source, model.log.settings, Page(address, token) if address else None)
+        return _setup(model.mqtt, kafka, model.log.settings, findings)
 
 
-def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
+def _setup(
+    model: MqttSourceModel, kafka: KafkaSettings, log: LogSettings, findings: Findings
+) -> MqttSetup:
+    page = None
     if model.metrics is not None:
         check_token(("mqtt", "metrics"), model.metrics, model.metrics_token, findings)
-    stem = Path(findings.document.file).stem
-    return MqttSource(
-        sensors=Sensors(
-            model.broker,
-            model.client,
-            model.username,
-            model.password,
-            model.cafile,
-        ),
-        topic=model.topic,
-        unit=model.unit,
-        routes=_routes(model, findings),
-        buffer=findings.folder / (model.buffer or f"{stem}.buffer"),
-        buffer_bytes=model.buffer_mib * _MIB,
-    )
+        page = Page(model.metrics, model.metrics_token)
+    client = model.client or f"tocsin-{model.topic}"
+    sensors = Sensors(model.broker, client, model.username, model.password, model.cafile)
+    return MqttSetup(kafka, sensors, model.topic, model.unit, _routes(model, findings), log, page)
 
 
 def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:
@@ -130,7 +108,7 @@ def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:
     for written, templates in model.topics.items():
         loc: Loc = (*_TOPICS, written)
         try:
-            levels, names = levels_of(written)
+            levels, places = levels_of(written)
         except TemplateError as error:
             findings.wrong(loc, str(error), error.hint, key=True)
             continue
@@ -144,8 +122,8 @@ def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:
         fields: dict[str, Template] = {}
         for name, template in templates.items():
             try:
-                fields[name] = template_of(template, list(names.values()))
+                fields[name] = template_of(template, places)
             except TemplateError as error:
                 findings.wrong((*loc, name), str(error), error.hint)
-        routes.append(Route(written, levels, names, fields))
+        routes.append(Route(written, levels, fields))
     return tuple(routes)

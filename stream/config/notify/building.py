@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stream.config.notify.keys import MOST_WINDOWS
@@ -68,6 +67,4 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
     if not targets:
         hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
         findings.wrong(("notify",), "there is no target", hint, key=True)
-    stem = Path(findings.document.file).stem
-    dead_letters = findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl")
-    return NotifySettings(model.group, model.lookback_ms, model.retry_for_ms, dead_letters, targets)
+    return NotifySettings(model.group, model.lookback_ms, model.retry_for_ms, targets)

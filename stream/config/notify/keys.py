@@ -144,9 +144,7 @@ class NotifyModel(Closed):
     lookback_ms: DurationMs = 7 * 86_400_000
     """how far back the topics are read at the start, to find what is firing"""
     retry_for_ms: DurationMs = 86_400_000
-    """a notice that a target does not take for this long becomes a dead letter"""
-    dead_letters: Text = ""
-    """file of undelivered notices; default FILE.dead-letters.jsonl"""
+    """a notice that a target does not take for this long is given up, and logged"""
     alertmanagers: dict[Name, AlertmanagerModel] = Field(default_factory=dict)
     """Alertmanagers, by name"""
     webhooks: dict[Name, WebhookModel] = Field(default_factory=dict)

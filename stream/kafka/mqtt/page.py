@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.kafka.connectivity import Connectivity
-    from stream.kafka.mqtt.buffer import Buffer
     from stream.model.mqtt import Route
 
 __all__ = ["KINDS", "MqttMetrics"]
@@ -32,13 +31,10 @@ class MqttMetrics:
 
     Args:
         routes: whose messages are taken.
-        buffer: asked whether it is full whenever somebody looks.
-        dependencies: likewise, for how long each has not answered.
+        dependencies: asked for how long each has not answered, whenever somebody looks.
     """
 
-    def __init__(
-        self, routes: Sequence[Route], buffer: Buffer, *dependencies: Connectivity
-    ) -> None:
+    def __init__(self, routes: Sequence[Route], *dependencies: Connectivity) -> None:
         self.registry = Registry()
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
@@ -54,12 +50,9 @@ class MqttMetrics:
         )
         self.session_lost = gauge(
             "tocsin_mqtt_session_lost_timestamp_seconds",
-            "When a session with the MQTT broker was last lost, seconds since the Unix epoch.",
+            "When the MQTT broker last had no session, as at the first start, or another client "
+            "took it over, seconds since the Unix epoch.",
         )
-        gauge(
-            "tocsin_mqtt_full",
-            "1 while nothing is taken, since the buffer or its disk is full, else 0.",
-        ).set_function(lambda: buffer.full)
         away = gauge(
             "tocsin_mqtt_unreachable_seconds",
             "For how long a dependency has not answered; 0 while it does.",

@@ -12,7 +12,7 @@ from stream.kafka.tasks import now_ms
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from stream.decisions.lifecycle import Notice
     from stream.kafka.notify.messages import Message
@@ -30,15 +30,12 @@ class AlertmanagerTarget(Poster):
         name: as configured.
         url: where it is, without ``/api/v2``.
         resend_interval: what fires is sent again after so many milliseconds.
-        now_ms: the wall clock.
     """
 
     together = True
 
-    def __init__(
-        self, name: str, *, url: str, resend_interval: int, now_ms: Callable[[], int] = now_ms
-    ) -> None:
-        super().__init__(f"alertmanager-{name}", f"{url.rstrip('/')}/api/v2/alerts", now_ms)
+    def __init__(self, name: str, *, url: str, resend_interval: int) -> None:
+        super().__init__(f"alertmanager-{name}", f"{url.rstrip('/')}/api/v2/alerts")
         self.resend_s = resend_interval / 1000
         self._standing: dict[str, Message] = {}
 
@@ -52,9 +49,8 @@ class AlertmanagerTarget(Poster):
 
     async def send(self, messages: Sequence[Message]) -> None:
         """Post the alerts of a window at once."""
-        now_ms = self._now_ms()
         # What has ended by itself before it could be delivered is said all the same, for a moment.
-        until_ms = now_ms + _MOMENT_MS
+        until_ms = now_ms() + _MOMENT_MS
         alerts = [self._alert(message, max(message.ends_ms, until_ms)) for message in messages]
         await self.post(msgspec.json.encode(alerts), {})
         for message in messages:
@@ -62,19 +58,19 @@ class AlertmanagerTarget(Poster):
 
     async def refresh(self) -> None:
         """Post what fires: an Alertmanager that was restarted has forgotten it."""
-        now_ms = self._now_ms()
+        at_ms = now_ms()
         self._standing = {
-            mark: message for mark, message in self._standing.items() if message.ends_ms > now_ms
+            mark: message for mark, message in self._standing.items() if message.ends_ms > at_ms
         }
         if self._standing:
             alerts = [self._alert(one, one.ends_ms) for one in self._standing.values()]
             await self.post(msgspec.json.encode(alerts), {})
 
     def _alert(self, message: Message, ends_ms: int) -> dict[str, object]:
-        notice, now_ms = message.notice, self._now_ms()
+        notice = message.notice
         start_ms = from_iso_utc(notice.since or notice.window_start)
         if notice.status == "resolved":
-            ends_ms = min(message.published_ms, now_ms)
+            ends_ms = min(message.published_ms, now_ms())
         annotations = {
             "window_start": notice.window_start,
             "window_end": notice.window_end,

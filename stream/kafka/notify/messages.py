@@ -1,28 +1,22 @@
-"""What is handed to a target, how it is refused, and what is kept of what was not delivered."""
+"""What is handed to a target, and how it is refused."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from accountant.errors import DependencyError
-from stream.kafka.tasks import now_ms
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from stream.decisions.lifecycle import Notice
     from stream.decisions.records import DecisionRecord
 
 __all__ = [
     "AwayError",
-    "DeadLetters",
     "Message",
     "RefusedError",
     "Target",
@@ -133,43 +127,3 @@ def body(message: Message) -> dict[str, object]:
     """Return a message as JSON tells it: the notice, when it left and until when it stands."""
     told: dict[str, object] = msgspec.to_builtins(message.notice)
     return {**told, "published": iso_utc(message.published_ms), "ends": iso_utc(message.ends_ms)}
-
-
-class DeadLetters:
-    """A file of what was not delivered: one JSON object a line, on the disk before it counts.
-
-    Args:
-        path: made when it is needed, for its owner alone.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = asyncio.Lock()
-
-    async def keep(self, target: str, message: Message, why: str) -> None:
-        """Add one.
-
-        Args:
-            target: that did not take it.
-            message: what it was.
-            why: in a few words, without what the target said.
-
-        Raises:
-            DependencyError: the disk does not take it.
-        """
-        line = {"target": target, "why": why, "at": iso_utc(now_ms()), "notice": body(message)}
-        try:
-            async with self._lock:
-                await asyncio.to_thread(self._append, msgspec.json.encode(line) + b"\n")
-        except OSError as error:
-            raise DependencyError(
-                f"the dead letters cannot be written: {error.strerror or type(error).__name__}",
-                hint="make room, or write another notify.dead_letters; nothing is committed",
-            ) from error
-
-    def _append(self, line: bytes) -> None:
-        place = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(place, "ab") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from stream.kafka.clients import mqtt_arguments, no_mqtt
-from stream.kafka.notify.messages import AwayError, RefusedError, Target, body
+from stream.kafka.notify.messages import AwayError, Target, body
 from stream.model.characters import UNFIT
 
 try:
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGET", "MqttTarget", "escaped", "topic_of"]
 
-_LONGEST_TOPIC: Final = 65_535  # bytes
-_TRIES: Final = 3
 _SPECIAL: Final = re.compile(f"[%+#/{UNFIT}]")
 
 
@@ -66,8 +63,6 @@ def topic_of(first: str, notice: Notice) -> str:
 
 class MqttTarget(Target):
     """One broker; what is retained there is written again after every connection.
-
-    A broker that takes other messages and hangs up on one, time after time, refuses that one.
 
     Args:
         name: as configured.
@@ -100,7 +95,6 @@ class MqttTarget(Target):
         self._client: aiomqtt.Client | None = None
         self._standing: dict[str, Message] = {}
         self._announced: set[str] = set()
-        self._hung_up: Counter[str] = Counter()
 
     def remember(self, message: Message) -> None:
         """Keep the last state of every topic, to write it again."""
@@ -110,7 +104,7 @@ class MqttTarget(Target):
         """Publish the states; the broker has acknowledged them then."""
         client = await self._connected()
         for message in messages:
-            await self._tried(client, topic_of(self._prefix, message.notice), message)
+            await self._tell(client, topic_of(self._prefix, message.notice), message)
             self.remember(message)
 
     async def refresh(self) -> None:
@@ -142,40 +136,23 @@ class MqttTarget(Target):
         self._client = client
         self._announced.clear()
         await self._publish(client, self._status, b"online")
-        for topic, message in list(self._standing.items()):
-            try:
-                await self._tried(client, topic, message)
-            except RefusedError:  # it was taken once; this broker keeps the others
-                del self._standing[topic]
-                raise AwayError("refused what it had") from None
+        for topic, message in self._standing.items():
+            await self._tell(client, topic, message)
         return client
 
-    async def _tried(self, client: aiomqtt.Client, topic: str, message: Message) -> None:
-        """Publish a state over a connection that works; Home Assistant is told of it before.
+    async def _tell(self, client: aiomqtt.Client, topic: str, message: Message) -> None:
+        """Publish a state; Home Assistant is told of its sensor before.
 
         Raises:
             AwayError: the broker did not take it.
-            RefusedError: it never will.
         """
-        if len(topic.encode()) > _LONGEST_TOPIC:
-            raise RefusedError("longer than a topic of MQTT may be")
-        notice = message.notice
-        denied = notice.status == "denied"
-        told = body(message)
-        if not denied:
+        notice, told = message.notice, body(message)
+        if notice.status != "denied":
             told = {"state": "OFF" if notice.status == "resolved" else "ON", **told}
-        try:
-            if self._discovery and not denied and topic not in self._announced:
+            if self._discovery and topic not in self._announced:
                 await self._announce(client, topic, notice)
                 self._announced.add(topic)
-            await self._publish(client, topic, msgspec.json.encode(told))
-        except AwayError:
-            self._hung_up[topic] += 1
-            if self._hung_up[topic] < _TRIES:
-                raise
-            del self._hung_up[topic]
-            raise RefusedError("the broker hangs up on it") from None
-        del self._hung_up[topic]
+        await self._publish(client, topic, msgspec.json.encode(told))
 
     async def _announce(self, client: aiomqtt.Client, topic: str, notice: Notice) -> None:
         """Tell Home Assistant of a sensor."""

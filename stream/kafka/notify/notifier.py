@@ -1,7 +1,7 @@
 """``tocsin notify``: alarms to where people are told of them, at least once.
 
-A window's place is committed once every target has it, or the dead letters have. A target that is
-away delays no other.
+A window's place is committed once every target has it, or was given up. A target that is away
+delays no other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stream.decisions.lifecycle import State
 from stream.kafka.connectivity import Connectivity
-from stream.kafka.notify.messages import DeadLetters, Message, ends_ms
+from stream.kafka.notify.messages import Message, ends_ms
 from stream.kafka.notify.sender import Sender
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
@@ -71,10 +71,8 @@ class _Notifier:
     def __post_init__(self) -> None:
         """Make a sender a target; nothing has been read yet."""
         settings = self.setup.notify
-        letters, retry_for_s = DeadLetters(settings.dead_letters), settings.retry_for_ms / 1000
-        self._senders = [
-            Sender(target_of(one), letters, retry_for_s, self.log) for one in settings.targets
-        ]
+        retry_for_s = settings.retry_for_ms / 1000
+        self._senders = [Sender(target_of(one), retry_for_s, self.log) for one in settings.targets]
         self._states: dict[str, State] = {}
         self._number = 0
         self._undelivered: deque[tuple[int, dict[Any, int]]] = deque()
@@ -84,7 +82,7 @@ class _Notifier:
 
         Raises:
             DataError: a record is not of this version.
-            DependencyError: a topic is not there, or dead letters cannot be written.
+            DependencyError: a topic is not there.
             KafkaError: Kafka cannot be reached at the start.
         """
         settings, kafka = self.setup.notify, self.setup.subscription.kafka

@@ -9,7 +9,7 @@ import aiohttp
 from stream.kafka.notify.messages import AwayError, RefusedError, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["Poster"]
 
@@ -23,13 +23,11 @@ class Poster(Target):
     Args:
         name: of the target.
         url: the address.
-        now_ms: the wall clock.
     """
 
-    def __init__(self, name: str, url: str, now_ms: Callable[[], int]) -> None:
+    def __init__(self, name: str, url: str) -> None:
         self.name = name
         self._url = url
-        self._now_ms = now_ms
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, content: bytes, headers: Mapping[str, str]) -> None:

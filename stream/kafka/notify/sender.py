@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from accountant.errors import DependencyError
 from stream.kafka.connectivity import Connectivity
 from stream.kafka.notify.messages import AwayError, RefusedError
 from stream.logs.lines import Line
@@ -15,13 +15,14 @@ from stream.logs.lines import Line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.kafka.notify.messages import DeadLetters, Message, Target
+    from stream.kafka.notify.messages import Message, Target
     from stream.logs.lines import Log
 
 __all__ = ["Sender"]
 
 _MOST_WAITING: Final = 10_000  # windows; what a target does not take is in memory until then
 _LOOK_S: Final = 5.0  # what is away and has nothing to take is looked for so often
+_FIRST_PAUSE_S: Final = 1.0  # then twice as long each time
 _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
 
 
@@ -29,30 +30,24 @@ _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a m
 class Sender:
     """Brings messages to one target, until it is cancelled.
 
-    At least once: a window counts as delivered after the target has taken each of its messages, or
-    the dead letters have.
+    At least once: a window counts as delivered after the target has taken each of its messages. One
+    that it refuses, or does not take in time, is only told of: it stays on the alarms topic.
 
     Args:
         target: where to.
-        letters: for what the target refuses, or does not take in time.
         give_up_s: how long a target may be away.
         log: where its coming and going is said.
-        first_pause_s: between the first two tries; then twice as long each time.
     """
 
     target: Target
-    letters: DeadLetters
     give_up_s: float
     log: Log
-    _: KW_ONLY
-    first_pause_s: float = 1.0
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self.delivered = 0
         self._connectivity = Connectivity(self.target.name, self.log)
-        self._waiting: deque[tuple[int, tuple[Message, ...]]] = deque()
-        self._news = asyncio.Event()
+        self._waiting: asyncio.Queue[tuple[int, tuple[Message, ...]]] = asyncio.Queue()
         self._missed_since_s: float | None = None
         self._refresh_at_s = 0.0
 
@@ -65,37 +60,28 @@ class Sender:
     def put(self, number: int, messages: Sequence[Message]) -> None:
         """Take the messages of a window; numbers rise by one."""
         wanted = tuple(message for message in messages if self.target.wants(message.notice))
-        self._waiting.append((number, wanted))
-        self._news.set()
+        self._waiting.put_nowait((number, wanted))
 
     async def run(self) -> None:
         """Deliver until cancelled; the target is parted from then."""
         try:
             while True:
-                await self._wait()
-                while self._waiting:
-                    number, messages = self._waiting[0]
-                    units = [messages] if self.target.together else [(one,) for one in messages]
-                    for unit in units:
-                        if unit:
-                            await self._bring(unit)
-                    self._waiting.popleft()
-                    self.delivered = number
-                    await self._refresh()
+                await self._deliver_next()
                 await self._refresh()
         finally:
             await self.target.close()
 
-    async def _wait(self) -> None:
-        """Wait for a window, or until it is time to say again what holds."""
-        self._news.clear()
-        if self._waiting:
-            return
+    async def _deliver_next(self) -> None:
+        """Deliver the next window, if one comes before it is time to say again what holds."""
         try:
             async with asyncio.timeout(max(0.0, self._refresh_at_s - time.monotonic())):
-                await self._news.wait()
+                number, messages = await self._waiting.get()
         except TimeoutError:
             return
+        units = [messages] if self.target.together else [(one,) for one in messages]
+        for unit in filter(None, units):
+            await self._bring(unit)
+        self.delivered = number
 
     async def _refresh(self) -> None:
         if time.monotonic() < self._refresh_at_s:
@@ -110,12 +96,12 @@ class Sender:
             self._refresh_at_s = time.monotonic() + self.target.resend_s
 
     async def _bring(self, unit: Sequence[Message]) -> None:
-        pause_s = self.first_pause_s
+        pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 await self.target.send(unit)
             except RefusedError as error:
-                await self._bury(unit, str(error))
+                self._give_up(unit, str(error))
                 return
             except AwayError as error:
                 self._connectivity.missed(error)
@@ -123,8 +109,8 @@ class Sender:
                 if self._missed_since_s is None:
                     self._missed_since_s = now_s
                 unreachable_s = now_s - self._missed_since_s
-                if unreachable_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
-                    await self._bury(unit, f"not taken for {unreachable_s:.0f} s")
+                if unreachable_s >= self.give_up_s or self._waiting.qsize() > _MOST_WAITING:
+                    self._give_up(unit, f"not taken for {unreachable_s:.0f} s")
                     return
             else:
                 self._answered()
@@ -136,7 +122,7 @@ class Sender:
         self._missed_since_s = None
         self._connectivity.found()
 
-    async def _bury(self, unit: Sequence[Message], why: str) -> None:
-        self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit))
-        for message in unit:
-            await self.letters.keep(self.target.name, message, why)
+    def _give_up(self, unit: Sequence[Message], why: str) -> None:
+        notice = unit[0].notice
+        error = DependencyError(f"{why}: {notice.alarm}, window from {notice.window_start}")
+        self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit), error=error)

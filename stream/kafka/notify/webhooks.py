@@ -14,7 +14,7 @@ from stream.kafka.notify.posting import Poster
 from stream.kafka.tasks import now_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from stream.decisions.lifecycle import Notice
     from stream.kafka.notify.messages import Message
@@ -29,13 +29,10 @@ class WebhookTarget(Poster):
         name: as configured.
         url: where they are posted.
         secret: signs them.
-        now_ms: the wall clock.
     """
 
-    def __init__(
-        self, name: str, *, url: str, secret: str, now_ms: Callable[[], int] = now_ms
-    ) -> None:
-        super().__init__(f"webhook-{name}", url, now_ms)
+    def __init__(self, name: str, *, url: str, secret: str) -> None:
+        super().__init__(f"webhook-{name}", url)
         self._secret = secret.encode()
 
     def wants(self, notice: Notice) -> bool:
@@ -45,7 +42,7 @@ class WebhookTarget(Poster):
     async def send(self, messages: Sequence[Message]) -> None:
         """Post each by itself."""
         for message in messages:
-            content, stamp = msgspec.json.encode(body(message)), str(self._now_ms() // 1000)
+            content, stamp = msgspec.json.encode(body(message)), str(now_ms() // 1000)
             mark = message.notice.notice_id
             headers = {
                 "webhook-id": mark,

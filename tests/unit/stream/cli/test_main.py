@@ -16,7 +16,7 @@ from tests.support.commands import configuration, tocsin
 )
 def test_unreachable_broker_is_a_dependency(tmp_path, monkeypatch, command, more):
     """Exit code 4 and a hint when Kafka does not answer; analysts' files have no feeds."""
-    monkeypatch.setattr("stream.kafka.reach.PATIENCE_S", 0.0)
+    monkeypatch.setattr("stream.kafka.topics.PATIENCE_MS", 300)
     path = tmp_path / "pages.yaml"
     path.write_text(f'kafka: {{bootstrap: "127.0.0.1:1"}}\n{more}')
     assert "hint:" in tocsin(command, path, code=4).stderr

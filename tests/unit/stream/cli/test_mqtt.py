@@ -6,26 +6,6 @@ import sys
 
 from tests.support.commands import configuration, tocsin
 
-FILE = """\
-kafka: {bootstrap: "127.0.0.1:1"}
-mqtt:
-  broker: "127.0.0.1:1"
-  topic: motion
-  unit: sensor
-  topics: {sensors/+sensor: {sensor: "{topic.sensor}"}}
-"""
-
-
-def test_a_buffer_that_is_something_else_is_bad_input(tmp_path):
-    """Exit code 2 and a hint; the file stays."""
-    path = tmp_path / "sensors.yaml"
-    path.write_text(FILE)
-    (tmp_path / "sensors.buffer").write_text("notes")
-    result = tocsin("mqtt", path, code=2)
-    assert "no buffer of an MQTT source" in result.stderr
-    assert "hint:" in result.stderr
-    assert (tmp_path / "sensors.buffer").read_text() == "notes"
-
 
 def test_a_file_of_alarms_is_bad_input(tmp_path):
     """Exit code 2: a sensor's process has no use for alarms."""

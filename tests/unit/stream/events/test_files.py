@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stream.events import files
 from stream.events.decoder import Record
 from stream.events.files import EventFiles
 from stream.events.formats import SUFFIXES
@@ -48,7 +49,7 @@ def write(path, rows):
 
 def rows_of(*paths):
     """Return the rows of all batches of some files."""
-    return [row for batch in EventFiles(FEED, paths).record_batches() for row in batch.to_pylist()]
+    return EventFiles(FEED, paths).between(0, 2**62).to_pylist()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -67,7 +68,7 @@ def test_windows_line_ends_and_byte_order_marks(tmp_path):
     assert rows_of(path) == EXPECTED
 
 
-def test_files_are_merged(tmp_path):
+def test_files_are_merged(tmp_path, monkeypatch):
     """Rows of several files are put in one order; batches cut it without losing a row."""
     times = ([5, 1], [4, 0], [3, 2])
     paths = [
@@ -75,8 +76,9 @@ def test_files_are_merged(tmp_path):
         for suffix, some in zip(SUFFIXES, times, strict=True)
     ]
     replay = EventFiles(FEED, paths)
-    assert [len(batch) for batch in replay.record_batches(batch_rows=4)] == [4, 2]
-    batches = list(replay.batches(hash_key=HASH_KEY, batch_rows=4))
+    monkeypatch.setattr(files, "BATCH_ROWS", 4)
+    batches = list(replay.batches(hash_key=HASH_KEY))
+    assert [len(batch) for batch in batches] == [4, 2]
     for name in ("time_ms", "append_ms", "offset"):
         assert [one for batch in batches for one in getattr(batch, name)] == list(range(6))
 

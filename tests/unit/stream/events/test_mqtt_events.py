@@ -31,9 +31,9 @@ UPLINK = {
 
 def route(written="zigbee2mqtt/+room/motion", **templates):
     """Return a route as the configuration makes it."""
-    levels, names = levels_of(written)
-    fields = {name: template_of(text, list(names.values())) for name, text in templates.items()}
-    return Route(written, levels, names, fields)
+    levels, places = levels_of(written)
+    fields = {name: template_of(text, places) for name, text in templates.items()}
+    return Route(written, levels, fields)
 
 
 def message(payload=None, topic="zigbee2mqtt/hall/motion"):
@@ -117,7 +117,7 @@ def test_copies_have_one_id_and_other_messages_have_others():
 
 def template(written):
     """Read a template for a topic whose level is called room."""
-    return template_of(written, ["room"])
+    return template_of(written, {"room": 0})
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def template(written):
         (template, "{now.x}", "is nothing"),
         (template, "{topic}", "is nothing"),
         (template, "{topic.hall}", "`hall` is not a level of this filter: write one of: room"),
-        (lambda written: template_of(written, []), "{topic.hall}", "write +NAME for a level"),
+        (lambda written: template_of(written, {}), "{topic.hall}", "write +NAME for a level"),
     ],
 )
 def test_a_filter_or_template_that_is_none_is_refused(read, written, said):

@@ -8,7 +8,7 @@ import pytest
 
 from accountant.errors import ConfigError
 from stream.config.mqtt.reading import read_mqtt
-from stream.model.mqtt import Slot, Template
+from stream.events.mqtt_events import Message
 
 FILE = """\
 kafka: {bootstrap: localhost:9092}
@@ -31,24 +31,21 @@ def read(folder, text):
 
 
 def test_a_file_becomes_an_mqtt_source(tmp_path):
-    """Its buffer lies beside it; its filter is MQTT's."""
+    """Its session has the name of the topic; its filter is MQTT's."""
     setup = read(tmp_path, FILE)
-    source = setup.source
     assert setup.kafka.bootstrap == "localhost:9092"
-    assert (source.topic, source.unit, source.sensors.client) == (
+    assert (setup.topic, setup.unit, setup.sensors.client) == (
         "building.motion",
         "sensor",
-        "",
+        "tocsin-building.motion",
     )
-    assert source.sensors.password == "hush"  # noqa: S105  # of no server
+    assert setup.sensors.password == "hush"  # noqa: S105  # of no server
     assert "hush" not in repr(setup)
-    assert (source.buffer, source.buffer_bytes) == (tmp_path / "mqtt.buffer", 64 << 20)
-    (route,) = source.routes
-    assert (route.filter, route.names) == ("zigbee2mqtt/+/motion", {1: "room"})
-    assert route.fields == {
-        "sensor": Template((Slot("topic", ("room",)),)),
-        "at": Template((Slot("now"),)),
-    }
+    (route,) = setup.routes
+    assert route.filter == "zigbee2mqtt/+/motion"
+    message = Message("zigbee2mqtt/hall/motion", b"", 1, 7)
+    made = {name: template(message) for name, template in route.fields.items()}
+    assert made == {"sensor": "hall", "at": 7}
 
 
 @pytest.mark.parametrize(
@@ -68,8 +65,7 @@ def test_a_file_becomes_an_mqtt_source(tmp_path):
             '"{now}"}\n    ⟦zigbee2mqtt/#: {sensor: x}\n',
             "may belong here and to `zigbee2mqtt/+room/motion`",
         ),
-        ("unit: sensor", "unit: sensor\n  buffer_mib: ⟦0", "1 MiB to 1 TiB"),
-        ("unit: sensor", "unit: sensor\n  ⟦buffers: x", "unknown key `buffers`"),
+        ("unit: sensor", "unit: sensor\n  ⟦buffer: x", "unknown key `buffer`"),
         ("localhost:1883\n", "localhost:1883\n  cafile: ⟦none.pem\n", "is not a readable file"),
         ("broker: localhost:1883", "broker: ⟦localhost", "port"),
         ("building.motion", "⟦building/motion", "not a valid name"),

@@ -1,17 +1,15 @@
-"""Senders: in order, again and again, and what is never taken is kept."""
+"""Senders: in order, again and again, and what is never taken is said."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import stat
 from unittest.mock import AsyncMock
 
 import pytest
 from msgspec.structs import replace
 
-from accountant.errors import DependencyError
-from stream.kafka.notify.messages import AwayError, DeadLetters, RefusedError, ends_ms
+from stream.kafka.notify import sender
+from stream.kafka.notify.messages import AwayError, RefusedError, ends_ms
 from stream.kafka.notify.sender import Sender
 from stream.logs.lines import Line
 from stream.windows.instants import from_iso_utc, iso_utc
@@ -29,19 +27,17 @@ class Scene:
     It is the target, too: it answers as it is told to, and remembers what it took.
 
     Args:
-        folder: of the dead letters.
         answers: of the target; it takes what comes after them.
         give_up_s: how long the sender waits for the target.
     """
 
     name, resend_s, together = "door", 0.01, False
 
-    def __init__(self, folder, answers, give_up_s=60):
+    def __init__(self, answers, give_up_s=60):
         self.answers, self.taken = list(answers), list[int]()
-        self.said, self.file = Said(), folder / "letters"
+        self.said = Said()
         self.refresh, self.close = AsyncMock(), AsyncMock()
-        letters, log = DeadLetters(self.file), self.said.log
-        self.sender = Sender(self, letters, give_up_s, log, first_pause_s=0.001)
+        self.sender = Sender(self, give_up_s, self.said.log)
         for number in range(1, WINDOWS + 1):
             self.sender.put(number, [MESSAGES[number]] if number != 2 else [])
 
@@ -63,60 +59,48 @@ class Scene:
             await asyncio.sleep(0.001)
         task.cancel()
 
-    def letters(self):
-        """Return the dead letters: whose each is, which notice, and why it is there."""
-        if not self.file.exists():
-            return []
-        assert stat.S_IMODE(self.file.stat().st_mode) == 0o600
-        found = [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
-        return [(one["target"], one["notice"]["notice_id"], one["why"]) for one in found]
+    def given_up(self):
+        """Return what the log says of notices that were given up: whose, how many, which, why."""
+        lines = [one for one in self.said.lines if one["event"] == U]
+        return [(one["dependency"], one["alarms"], one["message"]) for one in lines]
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch):
+    """No time passes between two tries."""
+    monkeypatch.setattr(sender, "_FIRST_PAUSE_S", 0.001)
 
 
 A, B, U = Line.UNREACHABLE, Line.BACK, Line.UNDELIVERED
 
 
 @pytest.mark.parametrize(
-    ("answers", "give_up_s", "taken", "buried", "why", "said"),
+    ("answers", "give_up_s", "taken", "given_up", "why", "said"),
     [
         # what is away is tried again, and every window arrives once
         ([AwayError(), AwayError(), None, AwayError()], 60, [1, 3], [], "", [A, B, A, B]),
-        # what is refused is kept, and holds nothing up
+        # what is refused is said, and holds nothing up
         ([RefusedError("answer 400")], 60, [3], [1], "answer 400", [U]),
         # a target that stays away is given up; then each further notice is tried once
         ([AwayError()] * 2, 0, [], [1, 3], "not taken for 0 s", [A, U, B, A, U, B]),
     ],
 )
-async def test_every_window_arrives_in_order_or_is_kept(
-    tmp_path,
-    *,
-    answers,
-    give_up_s,
-    taken,
-    buried,
-    why,
-    said,
+async def test_every_window_arrives_in_order_or_is_told_of(
+    *, answers, give_up_s, taken, given_up, why, said
 ):
     """With what an operator should see of it."""
-    scene = Scene(tmp_path, answers, give_up_s)
+    scene = Scene(answers, give_up_s)
     await scene.until(lambda: scene.sender.delivered == WINDOWS and scene.refresh.await_count > 1)
     assert (scene.taken, scene.said.events) == (taken, said)
-    assert scene.letters() == [
-        ("door", MESSAGES[number].notice.notice_id, why) for number in buried
-    ]
+    starts = [MESSAGES[number].notice.window_start for number in given_up]
+    assert scene.given_up() == [("door", 1, f"{why}: crowd, window from {at}") for at in starts]
 
 
-async def test_nothing_counts_as_delivered_before_it_is_taken(tmp_path):
+async def test_nothing_counts_as_delivered_before_it_is_taken():
     """While the target is away, the place of the first window it did not take stays."""
-    scene = Scene(tmp_path, [None, *[AwayError()] * 1_000])
+    scene = Scene([None, *[AwayError()] * 1_000])
     await scene.until(lambda: len(scene.answers) < 997)
     assert (scene.sender.delivered, scene.taken) == (2, [1])
-
-
-async def test_a_disk_that_takes_no_letter_ends_it(tmp_path):
-    """What would be lost is not committed: the process says so and ends."""
-    letters = DeadLetters(tmp_path / "no" / "folder")
-    with pytest.raises(DependencyError, match="cannot be written"):
-        await letters.keep("door", MESSAGES[1], "answer 400")
 
 
 @pytest.mark.parametrize(

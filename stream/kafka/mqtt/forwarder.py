@@ -1,7 +1,8 @@
-"""The MQTT side: messages are acknowledged only once the buffer has them on the disk.
+"""Messages from MQTT to the feed's topic: each is acknowledged once Kafka has its event.
 
-The session is the broker's to keep (MQTT 5, without an end): what sensors publish at QoS 1 while
-the MQTT source is away waits there. What was not acknowledged is sent again after every connection.
+Nothing is kept here. The session is the broker's to keep (MQTT 5, without an end): what sensors
+publish at QoS 1 while the MQTT source or Kafka is away waits there, and what was not acknowledged
+is sent again after every connection. So a source that does not reach Kafka leaves the broker, too.
 
 The broker is told how large a packet may be, so that what is larger never comes here: it drops it.
 """
@@ -10,11 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import KW_ONLY, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from aiokafka import AIOKafkaProducer
+
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
-from stream.kafka.clients import mqtt_arguments, no_mqtt
+from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments, mqtt_arguments, no_mqtt
 from stream.kafka.mqtt.page import KINDS
 from stream.logs.lines import Line
 
@@ -28,78 +32,90 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from stream.kafka.connectivity import Connectivity
-    from stream.kafka.mqtt.buffer import Buffer, Record
     from stream.kafka.mqtt.page import MqttMetrics
     from stream.logs.lines import Log
-    from stream.model.mqtt import MqttSource
+    from stream.model.mqtt import MqttSetup
 
-__all__ = ["Intake"]
+__all__ = ["Forwarder"]
 
 _PAUSE_S: Final = 1.0
+_REQUEST_MS: Final = 10_000
+_STOP_S: Final = 5.0
 _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
 _MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
-_MOST_SIZE: Final = 200_000  # of events at once, and one more: the smallest buffer has room
 _MOST_BYTES: Final = 600_000  # of a packet: 64 of them are 38 MB
 _TAKEN_OVER: Final = 0x8E
-_AGAIN_S: Final = 60.0
 _FAILED: Final = 128  # reason codes from here on refuse
 
 
 @dataclass(eq=False)
-class Intake:
-    """Takes messages into a buffer until it is cancelled.
+class Forwarder:
+    """Forwards messages until it is cancelled; whoever is away is tried again.
 
     Args:
-        source: where from and what of it.
-        buffer: where to, and the session with the broker.
-        connectivity: told whether the broker answers.
+        setup: where from, what of it and where to.
+        mqtt: told whether the broker answers.
+        kafka: told whether Kafka answers.
         metrics: told what was taken and dropped.
         log: where messages that are no events are told of.
     """
 
-    source: MqttSource
-    buffer: Buffer
-    connectivity: Connectivity
-    _: KW_ONLY
+    setup: MqttSetup
+    mqtt: Connectivity
+    kafka: Connectivity
     metrics: MqttMetrics
     log: Log
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
-        self.connected = asyncio.Event()
-        """Set once the broker has had a session with every subscription."""
-        self._present = False
-        self._said_s: dict[tuple[Line, str], float] = {}
+        self._ready = self._present = False
+        self._said: set[tuple[Line, str]] = set()
 
     async def run(self) -> None:
-        """Take messages until cancelled; a broker that is away is tried again.
-
-        Raises:
-            DependencyError: the buffer cannot be written.
-        """
+        """Forward messages until cancelled."""
         while True:
             try:
                 async with self._client() as client:
-                    if self.buffer.made and not self._present:
-                        self._lost(Line.SESSION_LOST)
                     await self._subscribe(client)
-                    await self.buffer.keep_session()
-                    self.connectivity.found()
-                    self.connected.set()
-                    while True:
-                        await self._take(client)
+                    if not self._present:
+                        self._lost(Line.NO_SESSION)
+                    self.mqtt.found()
+                    await self._bring(client)
             except (aiomqtt.MqttError, OSError) as error:
-                self.connectivity.missed(error)
+                self.mqtt.missed(error)
             await asyncio.sleep(_PAUSE_S)
 
+    async def _bring(self, client: aiomqtt.Client) -> None:
+        """Bring messages to Kafka, until it does not take one."""
+        producer = AIOKafkaProducer(
+            acks="all",
+            enable_idempotence=True,
+            request_timeout_ms=_REQUEST_MS,
+            **aiokafka_arguments(self.setup.kafka),
+        )
+        try:
+            await producer.start()
+            if not self._ready:
+                self._ready = True
+                self.log.info(Line.READING_MQTT)
+            while True:
+                await self._take(client, producer)
+        except KAFKA_AWAY as error:
+            self.kafka.missed(error)
+        finally:
+            # A producer that gave a record up is not to be trusted with the order of the next.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_S):
+                    await producer.stop()
+
     def _client(self) -> aiomqtt.Client:
-        settings = self.source.sensors
+        settings = self.setup.sensors
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _FOR_EVER_S
         properties.ReceiveMaximum = _MOST_OPEN
         properties.MaximumPacketSize = _MOST_BYTES
         client = aiomqtt.Client(
-            identifier=self.buffer.client,
+            identifier=settings.client,
             protocol=aiomqtt.ProtocolVersion.V5,
             clean_start=False,
             properties=properties,
@@ -126,33 +142,38 @@ class Intake:
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         # What is retained is a state that was told before, and no event.
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-        filters = [(route.filter, options) for route in self.source.routes]
+        filters = [(route.filter, options) for route in self.setup.routes]
         for code in await client.subscribe(filters):
             if code.value >= _FAILED:
                 raise aiomqtt.MqttError("a subscription is refused")
 
-    async def _take(self, client: aiomqtt.Client) -> None:
-        """Take what is there, at least one message; acknowledge all once the disk has the events.
+    async def _take(self, client: aiomqtt.Client, producer: Any) -> None:
+        """Take what is there, at least one message; acknowledge all once Kafka has the events.
 
-        Where the buffer or its disk is full, none is acknowledged: the broker keeps the rest.
+        Raises:
+            KafkaError: one is not on every replica that is in sync: none is acknowledged.
         """
         taken: list[aiomqtt.Message] = []
-        events: list[Record] = []
-        size = 0
-        while not taken or (len(client.messages) and len(taken) < _MOST_OPEN and size < _MOST_SIZE):
+        sent = []
+        while not taken or (len(client.messages) and len(taken) < _MOST_OPEN):
             taken.append(await anext(client.messages))
             event = self._event(taken[-1])
             if event is not None:
-                events.append(event)
-                size += sum(map(len, event))
-        await self.buffer.append(events)
+                key, value = event
+                sent.append(await producer.send(self.setup.topic, value, key=key))
+        for outcome in await asyncio.gather(*sent, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+        if sent:
+            self.kafka.found()
         for message in taken:
             # One that is not heard is asked for again: the broker sends the message once more.
             client._client.ack(message.mid, message.qos)  # noqa: SLF001  # aiomqtt has no such call
 
-    def _event(self, taken: aiomqtt.Message) -> Record | None:
+    def _event(self, taken: aiomqtt.Message) -> tuple[bytes, bytes] | None:
+        """Return the key and the value of a message's event, ``None`` where it makes none."""
         topic = taken.topic.value
-        route = route_of(self.source.routes, topic)
+        route = route_of(self.setup.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
         self.metrics.taken.labels(route.written).inc()
@@ -162,7 +183,7 @@ class Intake:
             self._drop(Line.TOO_LARGE, route.written)
             return None
         message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
-        event = event_of(route, self.source.unit, message)
+        event = event_of(route, self.setup.unit, message)
         if event is None:
             self._drop(Line.UNFIT, route.written)
         return event
@@ -173,7 +194,6 @@ class Intake:
 
     def _drop(self, line: Line, written: str) -> None:
         self.metrics.dropped.labels(written, KINDS[line]).inc()
-        now_s = time.monotonic()
-        if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
-            self._said_s[line, written] = now_s
+        if (line, written) not in self._said:  # the metrics count them
+            self._said.add((line, written))
             self.log.warning(line, filter=written)
