@@ -94,8 +94,8 @@ class AimReader:
         units = {_unit_of(self.counting.spec_of(atom)) for atom in self._compared}
         if whole and len(units) > 1:
             message = "the comparisons have different units, so each needs its own tolerance"
-            written = mapping_text({atom.text: whole for atom in self._compared})
-            raise self.findings.wrong("tolerance", message, f"write tolerance: {written}")
+            each = mapping_text({atom.text: whole for atom in self._compared})
+            raise self.findings.wrong("tolerance", message, f"write tolerance: {each}")
         for text, value in written.items():
             at = ("tolerance", text)
             with suppress(Refused):

@@ -186,14 +186,11 @@ def _own(mechanism: Mechanism) -> Any:
     return create_model(mechanism.name, __base__=_Own, **fields)
 
 
-Mechanisms: Any = create_model(
-    "Mechanisms",
-    __base__=_Mechanisms,
-    **{
-        name: (_own(one) | None, Field(default=None, description=one.releases))
-        for name, one in _WRITTEN.items()
-    },
-)
+_OF_EACH: Any = {
+    name: (_own(one) | None, Field(default=None, description=one.releases))
+    for name, one in _WRITTEN.items()
+}
+Mechanisms = create_model("Mechanisms", __base__=_Mechanisms, **_OF_EACH)
 """What reads a mapping with one of the mechanisms."""
 
 

@@ -127,8 +127,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     Raises:
         SqlProblem: it is no plain column, or not declared.
     """
-    named_alone = isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier)
-    if not named_alone or node.table:
+    if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier):
         raise SqlProblem(
             f"{role} a declared field, not {named(node)}",
             "write one field of the feed alone, without prefix, function, arithmetic or 'single "
