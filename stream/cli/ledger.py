@@ -29,10 +29,7 @@ from stream.cli.shared import (
     say,
 )
 from stream.custody.archive import archive as move_entries
-from stream.custody.archive import (
-    archived_in,
-    decisions_in,
-)
+from stream.custody.archive import archived_in
 from stream.custody.changes import apply_changes, orphans
 from stream.custody.checkpoints import read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields
@@ -167,7 +164,7 @@ def verify(
         problems = opened.reports.verify(noted, since=since, archived=archived)
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
-            problems, notes = _compare_published(alarms, opened, saved, folder)
+            problems, notes = _compare_published(alarms, opened, saved)
     refuse_found(problems)
     click.echo("ok")
     if since is not None:
@@ -301,9 +298,7 @@ def apply(alarms: Alarms) -> None:
     echo_lines(lines or ["nothing has changed"])
 
 
-def _compare_published(
-    alarms: Alarms, opened: Ledger, saved: tuple[Path, ...], folder: Path | None
-) -> Comparison:
+def _compare_published(alarms: Alarms, opened: Ledger, saved: tuple[Path, ...]) -> Comparison:
     """Compare saved output, or the topics, with what was decided."""
     through, records = published_by(opened), Records()
     for path in saved:
@@ -322,10 +317,7 @@ def _compare_published(
             topics[CountRecord] = kafka.counts_topic
         for kind, topic in topics.items():
             read_records(kafka, topic, 0, partial(records.read, kind))
-    archived = () if folder is None else decisions_in(opened, folder)
-    return compare(
-        alarms, opened, records, through=through, archived=archived, to_the_end=not saved
-    )
+    return compare(alarms, opened, records, through=through, to_the_end=not saved)
 
 
 ledger.add_command(reconcile)

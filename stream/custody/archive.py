@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 
 from accountant.collecting import without_collector
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
-from accountant.log.entries import Ended, decode
 from accountant.store.entry_rows import EntryRow
 from accountant.store.files import open_private, sync_directory
 
@@ -30,13 +29,11 @@ if TYPE_CHECKING:
 
     from accountant.ledger.archives import Copy
     from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
 
 __all__ = [
     "Moved",
     "archive",
     "archived_in",
-    "decisions_in",
     "write_entries",
 ]
 
@@ -187,14 +184,6 @@ def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
             raise LedgerError(f"{kept.file} is not a readable archive", hint=_OTHER_COPY) from None
         if next(numbers, None) is not None:
             raise others
-
-
-def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
-    """Yield the decisions among the entries that a ledger moved to a folder, in order."""
-    for row in archived_in(ledger, folder):
-        entry = decode(row.kind, row.payload) if row.kind == Ended.kind else None
-        if isinstance(entry, Ended):
-            yield entry.decision(ledger.ledger_id, published=True)
 
 
 def _copied(ledger: Ledger, path: Path, first: int, last: int) -> Copy | None:

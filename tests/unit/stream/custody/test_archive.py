@@ -17,8 +17,9 @@ from accountant.log import images
 from accountant.store.entry_rows import EntryRow, Log
 from accountant.units import PrivacyUnit
 from stream.custody import archive as room
-from stream.custody.archive import archive, archived_in, decisions_in, write_entries
+from stream.custody.archive import archive, archived_in, write_entries
 from tests.support.ledgers import Series, deny, open_ledger, set_up, settle
+from tests.support.published import decisions_in
 
 A, B = Series("a", period=100), Series("b", period=100)
 
