@@ -31,7 +31,7 @@ from stream.cli.shared import (
 from stream.custody.archive import archive as move_entries
 from stream.custody.archive import archived_in
 from stream.custody.changes import apply_changes, orphans
-from stream.custody.checkpoints import read_checkpoint, read_checkpoints
+from stream.custody.checkpoints import read_checkpoint
 from stream.custody.history import entry_fields
 from stream.custody.losses import group_losses
 from stream.custody.published import Records
@@ -114,10 +114,9 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
 @ledger.command()
 @click.option(
     "--checkpoint",
-    "checkpoints",
-    multiple=True,
+    "noted",
     metavar="NUMBER:HASH",
-    help="A checkpoint noted elsewhere, as status and verify print it; repeatable.",
+    help="A checkpoint noted elsewhere, as status and verify print it.",
 )
 @click.option(
     "--since",
@@ -139,7 +138,7 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
 @configured
 def verify(
     alarms: Alarms,
-    checkpoints: tuple[str, ...],
+    noted: str | None,
     trusted: str | None,
     folder: Path | None,
     saved: tuple[Path, ...],
@@ -155,13 +154,13 @@ def verify(
         raise click.UsageError("--published and --topics exclude each other")
     if trusted and folder is not None:
         raise click.UsageError("--since and --archive exclude each other")
-    noted = read_checkpoints(checkpoints)
+    checkpoints = {} if noted is None else dict([read_checkpoint(noted)])
     since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
     with open_existing_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
         archived = None if folder is None else archived_in(opened, folder)
-        problems = opened.reports.verify(noted, since=since, archived=archived)
+        problems = opened.reports.verify(checkpoints, since=since, archived=archived)
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
             problems, notes = _compare_published(alarms, opened, saved)
