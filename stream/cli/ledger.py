@@ -194,7 +194,7 @@ def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None
             f"there is no alarm {alarm!r} in the configuration",
             hint=f"write one of: {', '.join(alarms.running)}",
         )
-    at_ms = typed_ms(at, alarms.timezone, "--at", latest_ms=wall_clock_ms())
+    at_ms = typed_ms(at, alarms.timezone, "--at")
     with open_existing_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
@@ -341,7 +341,7 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
     like the ledger.
     """
     now_ms = wall_clock_ms()
-    before_ms = typed_ms(before, alarms.timezone, "--before", latest_ms=now_ms)
+    before_ms = typed_ms(before, alarms.timezone, "--before")
     if before_ms is None:
         before_ms = _period_start_ms(alarms, now_ms)
     with open_existing_ledger(alarms) as opened:
