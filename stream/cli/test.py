@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError, TocsinError
-from stream.cli.checking import FILES, standard_input
+from stream.cli.checking import FILES
 from stream.cli.inputs import refuse_unreadable
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import BAD_INPUT, complain, echo_json, echo_lines, leave
@@ -69,8 +69,8 @@ def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
 
 
 def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
-    """Try a file, or standard input where its name is ``-``; say and yield what comes of it."""
-    read = read_cases(path, environ=os.environ, given=standard_input(path))
+    """Try the tests of a file; say and yield what comes of each."""
+    read = read_cases(path, environ=os.environ)
     laws: dict[str, WindowLaw] = {}
     for error in read.errors:
         complain(error, as_json=as_json)
