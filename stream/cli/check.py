@@ -8,7 +8,7 @@ import click
 
 from stream.cli.checking import FILES, examined
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import echo_json, leave_as_worst
+from stream.cli.shared import leave_as_worst
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +26,6 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> None:
         found = examined(path, locked=True)
         codes.append(found.exit_code)
         found.say(warnings=True, as_json=as_json)
-        if as_json:
-            echo_json(found.verdict())
-        elif not found.exit_code:
+        if not (as_json or found.exit_code):
             click.echo("ok" if len(files) == 1 else f"{path}: ok")
     leave_as_worst(codes)

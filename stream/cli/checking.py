@@ -1,36 +1,36 @@
-"""What ``check``, ``plan``, ``lock`` and ``test`` share: standard input, diagnostics, a verdict."""
+"""What ``check``, ``plan``, ``lock`` and ``test`` share: which files, and their diagnostics."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, complain, say_warned, say_where
+from stream.cli.shared import BAD_INPUT, FILE, complain, say_warned, say_where
 from stream.config.loading import examine
 from stream.planning.checks import objections, often_false
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from stream.config.loading import Report
     from stream.model.alarms import Alarms
     from stream.planning.checks import Objection
 
-__all__ = ["FILES", "Examined", "examined", "placed", "standard_input"]
+__all__ = ["FILES", "Examined", "examined", "placed"]
 
 FILES: Final = click.argument(
     "files",
     metavar="FILE...",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=FILE,
 )
-"""Files to look at: ``-`` is standard input, and relative paths in it start here."""
+"""Files to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +77,15 @@ class Examined:
         if self.exit_code and not as_json:
             say_where(ConfigError("", file=self.file) if self.errors else BudgetError(""))
 
-    def verdict(self) -> dict[str, object]:
-        """Return one object about the whole file."""
-        words = {0: "ok", BAD_INPUT: "bad", BudgetError.exit_code: "refused"}
-        return {
-            "record": "verdict",
-            "file": self.file,
-            "verdict": words[self.exit_code],
-            "exit_code": self.exit_code,
-            "errors": self.errors,
-            "warnings": len(self.diagnostics["warning"]),
-            "refused": [
-                {"alarm": one.alarm, "kind": one.kind.value, "message": one.message}
-                for one in self.objected
-            ],
-        }
-
 
 def examined(path: Path, *, locked: bool = False) -> Examined:
-    """Examine a file, or standard input where its name is ``-``.
+    """Examine a file.
 
     Args:
         path: of the file.
         locked: whether it is an error that the file leaves something to a lock that does not say.
     """
-    report = examine(path, environ=os.environ, given=standard_input(path))
+    report = examine(path, environ=os.environ)
     alarms = report.alarms
     objected = () if alarms is None else objections(alarms)
     warned = () if alarms is None else often_false(alarms)
@@ -128,8 +112,3 @@ def placed(report: Report, objected: Iterable[Objection]) -> list[ConfigError]:
         )
         for one in objected
     ]
-
-
-def standard_input(path: Path) -> bytes | None:
-    """Return what standard input holds where it is meant; ``None`` for a file."""
-    return click.get_binary_stream("stdin").read() if str(path) == "-" else None

@@ -15,11 +15,9 @@ import click
 from accountant.errors import ConfigError
 from stream.cli.options import FORCE
 from stream.cli.prompts import answered, values_in
-from stream.cli.shared import FILE, agreed, complain, echo_lines, load_alarms, note, say, write_text
+from stream.cli.shared import FILE, agreed, complain, echo_lines, load_alarms, say, write_text
 from stream.config.lock import read_lock
 from stream.planning.checks import often_false
-from stream.planning.false_alarms import false_alarms
-from stream.planning.shown import many, rate, varying_text
 from stream.planning.templates.answers import TEMPLATES
 from stream.planning.templates.cases import CASES, cases_text
 from stream.planning.templates.dryrun import DRY_RUN, dry_run
@@ -140,18 +138,10 @@ def init(
     files = _files(directory, filled, events)
     _refuse_to_replace(files, force=force)
     _tell_alarm(filled)
-    (feed,) = filled.alarms.feeds.values()
-    if left := [name for name in seen if name not in feed.fields]:
-        note(f"fields that this alarm does not use are not declared: {', '.join(left)}")
     agreed(f"write this to {directory}?", yes=yes, default=True)
     for path, (text, what) in files.items():
         write_text(path, text)
         click.echo(f"  {path}: {what}")
-    if (directory / ".tocsin").exists():
-        note(
-            f"{directory / '.tocsin'} holds the ledger of an earlier file, which refuses a"
-            " changed alarm: remove it if it was a trial"
-        )
     file = directory / CONFIGURATION
     echo_lines(
         [
@@ -215,7 +205,7 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
 
 
 def _tell_alarm(filled: FilledTemplate) -> None:
-    """Say what the alarm does and what it promises."""
+    """Say what the alarm does; `tocsin plan` says what else it promises, and what it costs."""
     answers = filled.answers
     click.echo(sentence(answers))
     click.echo(
@@ -223,25 +213,5 @@ def _tell_alarm(filled: FilledTemplate) -> None:
         f" the baseline {answers.baseline:,} it fires with probability"
         f" {filled.fires_at(answers.baseline):.2g}."
     )
-    false = false_alarms(filled.law, filled.alarms.budget)
-    if false is not None:
-        varying = varying_text(false.fired_varying)
-        click.echo(f"False alarms: {rate(false.week)} a week, all groups at the baseline{varying}.")
     for one in often_false(filled.alarms):
         complain(ConfigError(f"{one.alarm}: {one.message}", hint=one.hint), kind="warning")
-    if filled.found.episodes is not None:
-        most = many(filled.found.alarm.aim.alarms, "alarm")
-        click.echo(
-            f"A period carries {many(filled.found.episodes, 'episode')}; after {most} it does not"
-            " fire until the next period."
-        )
-    if answers.people:
-        click.echo(
-            f"All that one {answers.whom} does in {answers.period} moves the odds of what is"
-            f" published by exp({answers.epsilon}) at most."
-        )
-    else:
-        click.echo(
-            f"One event moves the odds of what is published by exp({answers.epsilon}) at most. Who"
-            " makes many events is protected less: people are, where events carry their ids."
-        )

@@ -1,7 +1,8 @@
 """Files of events as they are given to a command, looked at before anything is opened or spent.
 
 What a reader would drop line by line, and what it could never read, are the same to it: an archive
-called ``.jsonl`` is a file of broken lines. The first bytes distinguish them.
+called ``.jsonl`` is a file of broken lines. The first bytes distinguish them; a suffix that is not
+known, or columns that are missing, are said by the readers.
 """
 
 from __future__ import annotations
@@ -25,17 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["paths_by_feed", "refuse_unreadable"]
 
 _FIRST_BYTES: Final = 4_096
-_MAGIC: Final = (
-    (b"\x1f\x8b", "compressed by gzip", "unpack it first: gunzip -k"),
-    (b"PK\x03\x04", "a zip archive", "unpack it first: unzip"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd", "unpack it first: unzstd"),
-    (b"BZh", "compressed by bzip2", "unpack it first: bunzip2"),
-    (b"\xff\xfe", "UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
-    (b"PAR1", "Parquet", "rename it to .parquet"),
-    (b"ARROW1", "an Arrow file", "write it as Parquet: pyarrow.parquet.write_table"),
-    (b"SQLite format 3", "a SQLite database", "export its rows as .csv"),
-)
+_TEXT: Final = "unpack it or save it as UTF-8, or use a file with one of " + ", ".join(SUFFIXES)
 _LINES: Final = "write one JSON object a line: jq -c '.[]' FILE > FILE.jsonl"
 
 
@@ -74,7 +65,7 @@ def refuse_unreadable(paths: Mapping[str, Iterable[Path]]) -> None:
 
     Raises:
         ConfigError: it is no file that can be opened, or each of its events would count twice.
-        DataError: its name or its first bytes say that it is something else.
+        DataError: its first bytes say that it is something else.
     """
     for given in paths.values():
         seen: dict[tuple[int, int], Path] = {}
@@ -106,43 +97,15 @@ def _facts(path: Path) -> os.stat_result:
 
 
 def _refuse_strange(path: Path) -> None:
-    """Refuse what is no file of events by its name or its first bytes."""
+    """Refuse what is no file of lines by its first bytes; of Parquet, its reader says so."""
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise DataError(
-            f"{path}: unknown suffix",
-            hint=f"use a file with one of {', '.join(SUFFIXES)}",
-        )
-    with suppress(OSError), path.open("rb") as file:  # else its reader says why
-        if found := _content(file.read(_FIRST_BYTES), suffix):
-            raise DataError(f"{path}: the file is {found[0]}", hint=found[1])
-
-
-def _content(first: bytes, suffix: str) -> tuple[str, str] | None:
-    """Return what the first bytes say that a file is, and what to do; ``None``: what it should."""
-    for magic, what, hint in _MAGIC:
-        if first.startswith(magic) and not (magic == b"PAR1" and suffix == ".parquet"):
-            return what, hint
     if suffix == ".parquet":
-        return None  # its reader says what is wrong with it
-    if b"\0" in first:
-        return "not text", "use a file with one of " + ", ".join(SUFFIXES)
-    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return _lines(start) if suffix == ".jsonl" else _table(start)
-
-
-def _lines(start: bytes) -> tuple[str, str] | None:
-    if start.startswith(b"["):
-        return "one JSON array", _LINES
-    if start.split(b"\n", 1)[0].rstrip() == b"{":
-        return "JSON over several lines", _LINES
-    return None
-
-
-def _table(start: bytes) -> tuple[str, str] | None:
-    line = start.split(b"\n", 1)[0]
-    if start[:5].lower() in (b"<!doc", b"<html"):
-        return "a web page", "download the file itself"
-    if b"," not in line and (b";" in line or b"\t" in line):
-        return "not separated by commas", "export it with commas between the columns"
-    return None
+        return
+    with suppress(OSError), path.open("rb") as file:  # else its reader says why
+        first = file.read(_FIRST_BYTES)
+        if b"\0" in first:
+            raise DataError(f"{path}: the file is not text", hint=_TEXT)
+        start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+        opened = start.split(b"\n", 1)[0].rstrip()
+        if suffix == ".jsonl" and (start.startswith(b"[") or opened == b"{"):
+            raise DataError(f"{path}: the file is not one JSON object a line", hint=_LINES)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import numpy as np
@@ -25,14 +25,12 @@ from stream.cli.shared import (
 from stream.cli.surveying import say_read
 from stream.model.headings import group_name, heading
 from stream.model.numbers import decimal
-from stream.model.references import band_of
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey
 from stream.windows.instants import iso_utc
-from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from stream.model.alarm import AggregateSpec, Alarm
@@ -41,9 +39,6 @@ if TYPE_CHECKING:
     from stream.replay.findings import FeedSurvey
 
 __all__ = ["inspect"]
-
-_Rows: TypeAlias = tuple[list[str], list[str], list[list[str]]]
-"""Headings to the left, headings to the right, and the lines below them."""
 
 _CAPS: Final = {
     "repeats": "as repeats",
@@ -72,7 +67,6 @@ _PRIVATE = (
     "--until", metavar=TIME, help="Only windows that end by then; default: the end of the history."
 )
 @LIMIT
-@click.option("--summary", is_flag=True, help="One line per group.")
 @JSON_LINES
 def inspect(
     file: Path,
@@ -83,16 +77,13 @@ def inspect(
     since: str | None,
     until: str | None,
     limit: int | None,
-    summary: bool,
     as_json: bool,
 ) -> None:
-    """Show what alarms count, exactly: every window, and what is dropped.
+    """Show what alarms count, exactly, and what is dropped.
 
-    Reads the files, opens no ledger, charges and releases nothing. What it prints and
-    writes is private data: for the custodian only.
+    A line per group; with --json, every group of every window. Reads the files, opens no ledger,
+    charges and releases nothing. What it prints is private data: for the custodian only.
     """
-    if as_json and summary:
-        raise click.UsageError("--summary is for what is shown; --json has every cell")
     alarms = chosen_alarms(load_alarms(file), names)
     since_ms, until_ms = (
         typed_ms(text, alarms.timezone, option)
@@ -108,26 +99,25 @@ def inspect(
         for record in chain(chain.from_iterable(windows), map(_feed_json, read)):
             echo_json(record)
     else:
-        _show(alarms, counted, summary=summary)
+        _show(alarms, counted)
     say_read(read)
 
 
-def _show(alarms: Alarms, counted: Iterable[CountedWindow], *, summary: bool) -> None:
+def _show(alarms: Alarms, counted: Iterable[CountedWindow]) -> None:
     """Print a table for every alarm, and what contribution bounds drop."""
     found: defaultdict[str, list[CountedWindow]] = defaultdict(list)
     for window in counted:
         found[window.key.query].append(window)
     most = max(_LINES // len(found), _LEAST)
     for name, windows in found.items():
-        alarm, zone = alarms.by_name[name], alarms.timezone
-        left, right, lines = (
-            _summary_rows(alarm, windows) if summary else _count_rows(alarm, windows, zone)
-        )
-        title = name if summary else f"{name} (times: {zone})"
-        Console().print(fitting(title, left, right, lines[:most]))
+        alarm = alarms.by_name[name]
+        amounts = [f"{heading(spec, alarm.feed)}: median, largest" for spec in alarm.aggregates]
+        lines = _rows(alarm, windows)
+        right = ["windows", "true in", *amounts]
+        Console().print(fitting(name, ["group"], right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
-            click.echo(f"{more} more lines: --json has all, --summary and --since fewer")
-        echo_lines(_lost_lines(alarm, windows, zone))
+            click.echo(f"{more} more groups: --json has all")
+        echo_lines(_lost_lines(alarm, windows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,28 +160,7 @@ def _cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def _count_rows(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -> _Rows:
-    """Return what the windows of an alarm count, a line a cell."""
-    banded = any(window.references is not None for window in windows)
-    rows = []
-    for window in windows:
-        start = clock_text(window.key.start_ms, timezone)
-        start += "" if window.complete else " (incomplete)"
-        for cell in _cells_of(alarm, window):
-            last = "yes" if cell.true else ""
-            if cell.reference is not None:
-                last = decimal(cell.reference * band_of(alarm).unit)
-            amounts = map(_amount, cell.statistics, alarm.aggregates)
-            rows.append([start, group_name(cell.group), *amounts, last])
-            start = ""
-    return (
-        ["window starts", "group"],
-        [*_headings(alarm), "reference" if banded else "true"],
-        rows,
-    )
-
-
-def _summary_rows(alarm: Alarm, windows: Sequence[CountedWindow]) -> _Rows:
+def _rows(alarm: Alarm, windows: Iterable[CountedWindow]) -> list[list[str]]:
     """Return what the groups of an alarm count, those first that are true in most windows."""
     groups: defaultdict[str, list[Cell]] = defaultdict(list)
     for window in windows:
@@ -206,24 +175,17 @@ def _summary_rows(alarm: Alarm, windows: Sequence[CountedWindow]) -> _Rows:
         ]
         true = sum(bool(cell.true) for cell in cells)
         rows.append((-true, -len(cells), [group, str(len(cells)), str(true), *amounts]))
-    amounts = [f"{name}: median, largest" for name in _headings(alarm)]
-    return ["group"], ["windows", "true in", *amounts], [row for *_, row in sorted(rows)]
+    return [row for *_, row in sorted(rows)]
 
 
-def _lost_lines(alarm: Alarm, windows: Sequence[CountedWindow], timezone: str) -> Iterator[str]:
-    """Yield a line for every contribution bound that drops events: where most, and how many."""
+def _lost_lines(alarm: Alarm, windows: Iterable[CountedWindow]) -> Iterator[str]:
+    """Yield a line for every contribution bound that drops events."""
     overlap = alarm.calendar.overlap
     often = f" (an event is in {overlap} windows)" if overlap > 1 else ""
     for name, cap in _CAPS.items():
         lost = [getattr(window.capped, name) for window in windows]
         if most := max(lost, default=0):
-            worst = windows[lost.index(most)]
-            people = getattr(worst.capped, f"people_{name}", None)
-            whose = "" if people is None else f" of {people} people"
-            when = clock_text(worst.key.start_ms, timezone)
-            yield (
-                f"dropped {cap}: {sum(lost)} events{often}; most at {when}: {most} events{whose}"
-            )
+            yield f"dropped {cap}: {sum(lost)} events{often}, at most {most} in a window"
 
 
 def _window_json(alarm: Alarm, window: CountedWindow) -> Iterator[dict[str, Any]]:
@@ -252,7 +214,3 @@ def _feed_json(found: FeedSurvey) -> dict[str, Any]:
 def _amount(value: int, spec: AggregateSpec) -> str:
     """Return units of a statistic in those of its field."""
     return decimal(value * spec.per_unit)
-
-
-def _headings(alarm: Alarm) -> list[str]:
-    return [heading(spec, alarm.feed) for spec in alarm.aggregates]

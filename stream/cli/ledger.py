@@ -29,12 +29,9 @@ from stream.cli.shared import (
     say,
 )
 from stream.custody.archive import archive as move_entries
-from stream.custody.archive import (
-    archived_in,
-    decisions_in,
-)
+from stream.custody.archive import archived_in
 from stream.custody.changes import apply_changes, orphans
-from stream.custody.checkpoints import read_checkpoint, read_checkpoints
+from stream.custody.checkpoints import read_checkpoint
 from stream.custody.history import entry_fields
 from stream.custody.losses import group_losses
 from stream.custody.published import Records
@@ -117,10 +114,9 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
 @ledger.command()
 @click.option(
     "--checkpoint",
-    "checkpoints",
-    multiple=True,
+    "noted",
     metavar="NUMBER:HASH",
-    help="A checkpoint noted elsewhere, as status and verify print it; repeatable.",
+    help="A checkpoint noted elsewhere, as status and verify print it.",
 )
 @click.option(
     "--since",
@@ -142,7 +138,7 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
 @configured
 def verify(
     alarms: Alarms,
-    checkpoints: tuple[str, ...],
+    noted: str | None,
     trusted: str | None,
     folder: Path | None,
     saved: tuple[Path, ...],
@@ -158,16 +154,16 @@ def verify(
         raise click.UsageError("--published and --topics exclude each other")
     if trusted and folder is not None:
         raise click.UsageError("--since and --archive exclude each other")
-    noted = read_checkpoints(checkpoints)
+    checkpoints = {} if noted is None else dict([read_checkpoint(noted)])
     since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
     with open_existing_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
         archived = None if folder is None else archived_in(opened, folder)
-        problems = opened.reports.verify(noted, since=since, archived=archived)
+        problems = opened.reports.verify(checkpoints, since=since, archived=archived)
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
-            problems, notes = _compare_published(alarms, opened, saved, folder)
+            problems, notes = _compare_published(alarms, opened, saved)
     refuse_found(problems)
     click.echo("ok")
     if since is not None:
@@ -198,7 +194,7 @@ def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None
             f"there is no alarm {alarm!r} in the configuration",
             hint=f"write one of: {', '.join(alarms.running)}",
         )
-    at_ms = typed_ms(at, alarms.timezone, "--at", latest_ms=wall_clock_ms())
+    at_ms = typed_ms(at, alarms.timezone, "--at")
     with open_existing_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
@@ -301,9 +297,7 @@ def apply(alarms: Alarms) -> None:
     echo_lines(lines or ["nothing has changed"])
 
 
-def _compare_published(
-    alarms: Alarms, opened: Ledger, saved: tuple[Path, ...], folder: Path | None
-) -> Comparison:
+def _compare_published(alarms: Alarms, opened: Ledger, saved: tuple[Path, ...]) -> Comparison:
     """Compare saved output, or the topics, with what was decided."""
     through, records = published_by(opened), Records()
     for path in saved:
@@ -322,10 +316,7 @@ def _compare_published(
             topics[CountRecord] = kafka.counts_topic
         for kind, topic in topics.items():
             read_records(kafka, topic, 0, partial(records.read, kind))
-    archived = () if folder is None else decisions_in(opened, folder)
-    return compare(
-        alarms, opened, records, through=through, archived=archived, to_the_end=not saved
-    )
+    return compare(alarms, opened, records, through=through, to_the_end=not saved)
 
 
 ledger.add_command(reconcile)
@@ -350,7 +341,7 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
     like the ledger.
     """
     now_ms = wall_clock_ms()
-    before_ms = typed_ms(before, alarms.timezone, "--before", latest_ms=now_ms)
+    before_ms = typed_ms(before, alarms.timezone, "--before")
     if before_ms is None:
         before_ms = _period_start_ms(alarms, now_ms)
     with open_existing_ledger(alarms) as opened:

@@ -89,29 +89,20 @@ def given_files(text: str, *, required: bool = False) -> Callable[[FC], FC]:
     return lambda command: replayed(more(command))
 
 
-def typed_ms(
-    text: str | None, timezone: str, option: str, *, latest_ms: int | None = None
-) -> int | None:
+def typed_ms(text: str | None, timezone: str, option: str) -> int | None:
     """Return the instant that an option names; an offset or ``Z`` in it wins over the time zone.
 
     Args:
         text: a date, whose first instant is meant, or an instant of ISO 8601; ``None`` for neither.
         timezone: IANA name.
         option: for the error.
-        latest_ms: now, where it may not be later.
 
     Raises:
-        click.BadParameter: it names none, or one that clocks of the time zone skip or show twice;
-            or it lies in the future.
+        click.BadParameter: it names none, or one that clocks of the time zone skip or show twice.
     """
     if text is None:
         return None
     try:
-        at_ms = instant_ms(text, load_zone(timezone))
+        return instant_ms(text, load_zone(timezone))
     except ValueError as error:
         raise click.BadParameter(f"{text!r} {error}; {_WRITE}", param_hint=option) from None
-    if latest_ms is not None and at_ms > latest_ms:
-        raise click.BadParameter(
-            f"{text!r} is in the future; write a time in the past", param_hint=option
-        )
-    return at_ms

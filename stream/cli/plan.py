@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import BudgetError
-from stream.cli.checking import FILES, examined
-from stream.cli.options import FORCE, JSON_LINES
+from stream.cli.checking import examined
+from stream.cli.options import CONFIGURATION, FORCE, JSON_LINES
 from stream.cli.shared import FILE, echo_json, echo_lines, leave_as_worst
 from stream.planning.details import detail_lines
 from stream.planning.figures import figures
@@ -24,7 +24,7 @@ __all__ = ["plan"]
 
 
 @click.command()
-@FILES
+@CONFIGURATION
 @JSON_LINES
 @click.option("--details", is_flag=True, help="Also explain the figures.")
 @click.option(
@@ -35,40 +35,29 @@ __all__ = ["plan"]
     help="Also draw it on an HTML page.",
 )
 @FORCE
-def plan(
-    files: tuple[Path, ...], *, as_json: bool, details: bool, page: Path | None, force: bool
-) -> None:
+def plan(file: Path, *, as_json: bool, details: bool, page: Path | None, force: bool) -> None:
     """Plan a configuration: its cost and its utility, before any data is read.
 
-    What a file leaves open, and its lock does not say, is resolved for this plan alone. Exit
-    code 3: an alarm cannot meet its requirements; the output lists what to change.
+    What FILE leaves open, and its lock does not say, is resolved for this plan alone. Exit code 3:
+    an alarm cannot meet its requirements; the output lists what to change.
     """
-    several = len(files) > 1
     if page is not None:
-        if several:
-            raise click.UsageError("--html takes one configuration")
         check_output(page, force=force)
-    codes = []
-    for path in files:
-        found = examined(path)
-        codes.append(found.exit_code)
-        found.say()
-        if several and not as_json:
-            click.echo(f"{path}:")
-        if found.alarms is not None:
-            solved = solve(found.alarms)
-            alarms = as_solved(found.alarms, solved)
-            budgets = figures(alarms, solved)
-            codes += [BudgetError.exit_code for budget in budgets if budget.unmet]
-            if as_json:
-                for budget in budgets:
-                    echo_json({"record": "budget", "file": str(path), **asdict(budget)})
-            else:
-                echo_lines([*plan_lines(budgets), *(detail_lines(alarms) if details else ())])
-            if page is not None:
-                from stream.planning.page import plan_page  # noqa: PLC0415  # its templates
+    found = examined(file)
+    found.say()
+    codes = [found.exit_code]
+    if found.alarms is not None:
+        solved = solve(found.alarms)
+        alarms = as_solved(found.alarms, solved)
+        budgets = figures(alarms, solved)
+        codes += [BudgetError.exit_code for budget in budgets if budget.unmet]
+        if as_json:
+            for budget in budgets:
+                echo_json({"record": "budget", "file": str(file), **asdict(budget)})
+        else:
+            echo_lines([*plan_lines(budgets), *(detail_lines(alarms) if details else ())])
+        if page is not None:
+            from stream.planning.page import plan_page  # noqa: PLC0415  # its templates
 
-                write_private(page, plan_page(alarms, budgets), force=force)
-        if several and as_json:
-            echo_json(found.verdict())
+            write_private(page, plan_page(alarms, budgets), force=force)
     leave_as_worst(codes)

@@ -12,7 +12,6 @@ import click
 from prometheus_client import write_to_textfile
 from rich.console import Console
 
-from accountant.errors import ConfigError
 from stream.build import open_ledger
 from stream.cli.bars import bar
 from stream.cli.console import alarms_table, budget_bars
@@ -29,7 +28,7 @@ from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
 from stream.replay.replay import Replay
 from stream.replay.survey import survey
-from stream.windows.shown import moment_text
+from stream.simulation.outputs import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,11 +143,8 @@ def _replay_files(
     report: Path | None,
     dry: bool,
 ) -> None:
-    if report is not None and not report.parent.is_dir():
-        raise ConfigError(
-            f"cannot write the custodian's report: there is no folder {report.parent}",
-            hint="create it, or write another path",
-        )
+    if report is not None:
+        check_output(report, force=True)
     with _temporary(alarms) if dry else open_ledger(alarms) as opened:
         fresh = not opened.pins.budgets()
         replaying = Replay(alarms, opened, files, claiming=not dry)
@@ -158,7 +154,6 @@ def _replay_files(
             note(_FRESH)
         for path in replaying.unclaimed:
             note(f"{path} {_UNCLAIMED}")
-        _note_archives(alarms, opened)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
                 for decision in decisions:
@@ -180,14 +175,6 @@ def _temporary(alarms: Alarms) -> Iterator[Ledger]:
         settings = replace(alarms.settings, ledger_url=f"sqlite:///{folder}/ledger.db")
         with open_ledger(replace(alarms, settings=settings)) as opened:
             yield opened
-
-
-def _note_archives(alarms: Alarms, opened: Ledger) -> None:
-    """Say that alarms which fired are not shown any more, where that is so."""
-    archived = [one.before_ms for one in opened.archives.kept()]
-    if archived:
-        before = moment_text(archived[-1], alarms.timezone)
-        note(f"decisions before {before} lie in an archive, and are not shown")
 
 
 def _show_replay(alarms: Alarms, replaying: Replay) -> None:

@@ -6,23 +6,18 @@ examples are rows of the files (``docs/explanation/guarantees-and-limits.md``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from accountant.errors import DataError
 from stream.cli.shared import say
-from stream.model.headings import group_name
 from stream.replay.faults import REMEDIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stream.replay.findings import AlarmSurvey, FeedSurvey, Finding
+    from stream.replay.findings import FeedSurvey, Finding
 
 __all__ = ["refuse_unusable", "say_read"]
-
-_UNSEEN_SHOWN: Final = 3
 
 
 def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
@@ -60,15 +55,7 @@ def _read(found: FeedSurvey, *, examples: bool = True) -> str:
     ]
     if lost:
         parts.append(f"not usable: {', '.join(lost)}")
-    parts += [_unseen(alarm) for alarm in found.alarms if not alarm.seen.all()]
     return "; ".join(parts)
-
-
-def _unseen(found: AlarmSurvey) -> str:
-    cells = np.flatnonzero(~found.seen).tolist()
-    names = [group_name(found.alarm.counted.group(cell)) for cell in cells[:_UNSEEN_SHOWN]]
-    some = ", ".join([*names, "..."] if len(cells) > len(names) else names)
-    return f"{len(cells)} of {len(found.seen)} groups of {found.alarm.id} never seen ({some})"
 
 
 def _named(reason: str, finding: Finding) -> str:

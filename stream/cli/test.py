@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError, TocsinError
-from stream.cli.checking import FILES, standard_input
+from stream.cli.checking import FILES
 from stream.cli.inputs import refuse_unreadable
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import BAD_INPUT, complain, echo_json, echo_lines, leave
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.cases.cases import Case
-    from stream.config.cases.ranges import Range
     from stream.simulation.cases.judging import Check, Verdict
     from stream.simulation.cases.laws import Bounds, WindowLaw
 
@@ -33,7 +32,6 @@ __all__ = ["FAILED", "test"]
 
 FAILED: Final = 1
 """Exit code where a test came out otherwise than it was expected."""
-_DIGITS: Final = (4, 6, 9, 12, 17)
 _WORDS: Final = {
     "counts": "counts",
     "dropped_by_bounds": "left out",
@@ -69,8 +67,8 @@ def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
 
 
 def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
-    """Try a file, or standard input where its name is ``-``; say and yield what comes of it."""
-    read = read_cases(path, environ=os.environ, given=standard_input(path))
+    """Try the tests of a file; say and yield what comes of each."""
+    read = read_cases(path, environ=os.environ)
     laws: dict[str, WindowLaw] = {}
     for error in read.errors:
         complain(error, as_json=as_json)
@@ -143,10 +141,10 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _chance_text(chance: float, digits: int = _DIGITS[0]) -> str:
+def _chance_text(chance: float) -> str:
     """Return a probability as people read it: near 1, by its distance from 1."""
     rest = 1 - chance
-    return f"1 - {rest:.{digits}g}" if 0 < rest < 1e-3 else f"{chance:.{digits}g}"
+    return f"1 - {rest:.4g}" if 0 < rest < 1e-3 else f"{chance:.4g}"
 
 
 def _told(check: Check, verdict: Verdict) -> str:
@@ -157,23 +155,12 @@ def _told(check: Check, verdict: Verdict) -> str:
         subject = f"{subject} at {when}" if subject else f"the window at {when}"
     if check.bounds is None:
         return f"{subject}: {_WORDS[check.what]} {check.found}, expected {check.expected}"
-    return f"{subject}: {_fires(check.bounds, check.range)}, expected {check.expected}"
+    return f"{subject}: {_fires(check.bounds)}, expected {check.expected}"
 
 
-def _fires(bounds: Bounds, taken: Range | None) -> str:
-    least, most = (_beside(chance, taken) for chance in (bounds.least, bounds.most))
+def _fires(bounds: Bounds) -> str:
+    least, most = map(_chance_text, (bounds.least, bounds.most))
     if bounds.draws is not None:
         return f"fired in {bounds.fired} of {bounds.draws} draws (an estimate: {least} to {most})"
     between = least if least == most else f"{least} to {most}"
     return f"fires with probability {between}"
-
-
-def _beside(chance: float, taken: Range | None) -> str:
-    """Return a probability in so many digits that they lie on its own side of what is taken."""
-    for digits in _DIGITS:
-        text = _chance_text(chance, digits)
-        first, minus, rest = text.partition(" - ")
-        shown = float(first) - float(rest) if minus else float(first)
-        if taken is None or taken.holds(shown) is taken.holds(chance):
-            return text
-    return str(chance)

@@ -81,23 +81,16 @@ def load(path: Path, *, environ: Mapping[str, str]) -> Alarms:
     return report.alarms
 
 
-def examine(
-    path: Path,
-    *,
-    environ: Mapping[str, str],
-    given: bytes | None = None,
-    lock: Lock | None = None,
-) -> Report:
+def examine(path: Path, *, environ: Mapping[str, str], lock: Lock | None = None) -> Report:
     """Check a file and return what it means, what is wrong, and what is odd.
 
     Args:
         path: the file as the user named it; relative paths in it start from its folder.
         environ: environment variables that its values may use.
-        given: what the file holds, where it is not to be read from its path.
         lock: what its open alarms were resolved to; read from its place when left out.
     """
     try:
-        findings = Findings(load_document(path, environ=environ, given=given))
+        findings = Findings(load_document(path, environ=environ))
         lock = read_lock(path) if lock is None else lock
     except ConfigError as error:
         return Report(None, (error,))

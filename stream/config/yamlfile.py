@@ -120,15 +120,12 @@ def quoted(text: str) -> str:
     return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped)
 
 
-def load_document(
-    path: Path, *, environ: Mapping[str, str], given: bytes | None = None
-) -> Document:
+def load_document(path: Path, *, environ: Mapping[str, str]) -> Document:
     """Read a YAML file.
 
     Args:
         path: the file, as the user named it.
         environ: environment variables that scalars may use.
-        given: what the file holds, where it is not to be read from its path.
 
     Raises:
         ConfigError: the file cannot be read, or is not YAML of the kind we take.
@@ -136,7 +133,7 @@ def load_document(
     file = str(path)
     whole = Place(file)
     try:
-        held = read_whole(path) if given is None else given
+        held = read_whole(path)
     except (OSError, ValueError) as error:  # a zero byte is in no path
         reason = getattr(error, "strerror", None) or "not a path"
         raise whole.error(f"cannot read the file: {reason}", "check its path") from error

@@ -2,16 +2,14 @@
 
 A file has one row an entry, with its payload as the JSON that its hash covers. Raw counts and the
 hash key are in none. An archive is written under another name, synced and renamed, then read again
-and compared with the ledger; only then the ledger lets its entries go. What was killed in between
-goes on when it is called again: a file that holds what comes next is taken up.
+and compared with the ledger; only then the ledger lets its entries go. A file of a call that was
+killed before that stays beside the next one, and the ledger does not name it.
 
 Realised losses stand in these files: they are the custodian's, as the ledger is.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,9 +18,8 @@ import pyarrow.parquet as pq
 
 from accountant.collecting import without_collector
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
-from accountant.log.entries import Ended, decode
 from accountant.store.entry_rows import EntryRow
-from accountant.store.files import open_private, sync_directory
+from accountant.store.files import sync_directory, written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,13 +27,11 @@ if TYPE_CHECKING:
 
     from accountant.ledger.archives import Copy
     from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
 
 __all__ = [
     "Moved",
     "archive",
     "archived_in",
-    "decisions_in",
     "write_entries",
 ]
 
@@ -49,7 +44,6 @@ _FIELDS: Final = {
 }
 _SCHEMA: Final = pa.schema([pa.field(name, one, nullable=False) for name, one in _FIELDS.items()])
 _BATCH_ROWS: Final = 8_192
-_LAST: Final = re.compile(r"entries-[0-9]+-([0-9]{1,18})-")
 _UNREADABLE: Final = (
     *(pa.ArrowException, OSError, ValueError, TypeError, LookupError),
     AttributeError,  # a payload that is no text
@@ -62,7 +56,7 @@ class Moved(NamedTuple):
 
     Args:
         entries: how many left the ledger, also those that a call left there which was cut off.
-        files: names of the files that the others lie in.
+        files: the name of the file that the others lie in; none where nothing may go.
     """
 
     entries: int
@@ -79,18 +73,16 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> None:
     Raises:
         ConfigError: it cannot be written.
     """
-    part, left = path.with_name(f".{path.name}.part"), iter(rows)
+    left = iter(rows)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)  # of a call that was cut off
-        with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
-            with pq.ParquetWriter(file, _SCHEMA) as writer:
-                while batch := list(islice(left, _BATCH_ROWS)):
-                    fields = [row._asdict() for row in batch]
-                    writer.write_batch(pa.RecordBatch.from_pylist(fields, schema=_SCHEMA))
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        with (
+            written_whole(path, force=True) as file,
+            pq.ParquetWriter(file, _SCHEMA) as writer,
+        ):
+            while batch := list(islice(left, _BATCH_ROWS)):
+                fields = [row._asdict() for row in batch]
+                writer.write_batch(pa.RecordBatch.from_pylist(fields, schema=_SCHEMA))
         sync_directory(path.parent)
     except OSError as error:
         raise ConfigError(
@@ -120,26 +112,10 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
                 "another process archives this ledger",
                 hint="wait until it has finished",
             )
-        gone, files = ledger.archives.let_go(), list[str]()
-        for path, copy in _next_files(ledger, folder, before_ms):
-            gone += ledger.archives.move(path.name, copy, before_ms)
-            files.append(path.name)
-        return Moved(gone, files)
-
-
-def _next_files(ledger: Ledger, folder: Path, before_ms: int) -> Iterator[tuple[Path, Copy]]:
-    """Yield files that hold what may go next, until that has been moved, and what they hold.
-
-    Files that a call left there which was cut off, then a new one for the rest.
-
-    Raises:
-        LedgerCorruptError: a file does not hold what was written to it.
-    """
-    first, until = ledger.archives.movable(before_ms)
-    while left_over := _left_over(ledger, folder, first, until):
-        yield left_over
+        gone = ledger.archives.let_go()  # of a call that was cut off
         first, until = ledger.archives.movable(before_ms)
-    if first <= until:
+        if first > until:
+            return Moved(gone, [])
         (end,) = ledger.archives.entries(until, until)
         # Of another copy of the ledger, which went on otherwise, a file has another name.
         path = folder / f"entries-{first}-{until}-{end.hash.hex()[:8]}.parquet"
@@ -150,18 +126,7 @@ def _next_files(ledger: Ledger, folder: Path, before_ms: int) -> Iterator[tuple[
                 f"{path.name} does not hold what was written to it",
                 hint="delete this file and check the disk; the ledger is unchanged",
             )
-        yield path, copy
-
-
-def _left_over(ledger: Ledger, folder: Path, first: int, until: int) -> tuple[Path, Copy] | None:
-    """Return a file that holds entries from ``first`` on, up to ``until`` at most, and these."""
-    for path in folder.glob(f"entries-{first}-*.parquet"):
-        named = _LAST.match(path.name)
-        if named is not None and int(named[1]) <= until:
-            copy = _copied(ledger, path, first, int(named[1]))
-            if copy is not None:
-                return path, copy
-    return None
+        return Moved(gone + ledger.archives.move(path.name, copy, before_ms), [path.name])
 
 
 def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
@@ -187,14 +152,6 @@ def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
             raise LedgerError(f"{kept.file} is not a readable archive", hint=_OTHER_COPY) from None
         if next(numbers, None) is not None:
             raise others
-
-
-def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
-    """Yield the decisions among the entries that a ledger moved to a folder, in order."""
-    for row in archived_in(ledger, folder):
-        entry = decode(row.kind, row.payload) if row.kind == Ended.kind else None
-        if isinstance(entry, Ended):
-            yield entry.decision(ledger.ledger_id, published=True)
 
 
 def _copied(ledger: Ledger, path: Path, first: int, last: int) -> Copy | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from accountant.errors import DataError
 from stream.decisions.records import (
@@ -30,7 +30,6 @@ _KINDS: Final[dict[type[Record], tuple[str, Callable[[bytes], Record]]]] = {
     AlarmRecord: ("alarm", decode_alarm),
     CountRecord: ("count", decode_count),
 }
-_Kind = TypeVar("_Kind", DecisionRecord, AlarmRecord, CountRecord)
 
 
 class Number(NamedTuple):
@@ -45,20 +44,17 @@ class Records:
     """Published decisions, alarms and counts, each that differs from the others once."""
 
     def __init__(self) -> None:
-        self._kept: dict[type[Record], dict[Number, dict[bytes, Any]]] = {
-            kind: defaultdict(dict) for kind in _KINDS
-        }
+        self._kept: defaultdict[Number, dict[bytes, Record]] = defaultdict(dict)
         self.unreadable: Counter[str] = Counter()
         """How many could not be taken, by kind, in a word."""
 
     def take(self, record: Record) -> None:
         """Take one; copies are nothing new."""
-        kind = type(record)
         if 0 < record.sequence < _NUMBERS:
             number = Number(record.ledger, record.alarm, record.sequence)
-            self._kept[kind][number].setdefault(encode(record), record)
+            self._kept[number].setdefault(encode(record), record)
         else:
-            self.unreadable[_KINDS[kind][0]] += 1
+            self.unreadable[_KINDS[type(record)][0]] += 1
 
     def read(self, kind: type[Record], value: bytes | None) -> None:
         """Take a record of the topic of a kind."""
@@ -70,17 +66,18 @@ class Records:
 
     def numbers(self) -> set[Number]:
         """Return which decisions the records are about."""
-        return set().union(*self._kept.values())
+        return set(self._kept)
 
-    def of(self, kind: type[_Kind], number: Number) -> list[_Kind]:
+    def of(self, number: Number) -> list[Record]:
         """Return the records of a decision, in the order in which they were taken."""
-        return list(self._kept[kind].get(number, {}).values())
+        return list(self._kept.get(number, {}).values())
 
     def first_counts(self) -> dict[tuple[str, str], int]:
         """Return, by ledger and alarm, the number of the first decision with counts."""
         return {
             (ledger, alarm): sequence
-            for ledger, alarm, sequence in sorted(self._kept[CountRecord], reverse=True)
+            for (ledger, alarm, sequence), records in sorted(self._kept.items(), reverse=True)
+            if any(isinstance(one, CountRecord) for one in records.values())
         }
 
 

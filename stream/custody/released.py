@@ -1,16 +1,14 @@
-"""What was published, compared with what was decided: which alarm was altered, removed or added.
+"""What was published, compared with what was decided: which record was altered, removed or added.
 
-The ledger's log holds which groups rang of every decision. One that another timeline stored, or
-that lies in an archive which is not given, is compared with the digest in its own record alone.
+The ledger's log holds which groups fired of every decision. One that another configuration or
+another timeline decided, or that lies in an archive, is compared with the digest in its own record
+alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import WindowKey
 from stream.custody.published import Number, fields_altered
@@ -20,33 +18,20 @@ from stream.decisions.records import (
     DecisionRecord,
     alarm_id,
     alarms_digest,
-    decision_loss_fields,
-    loss_fields,
 )
-from stream.decisions.release import (
-    alarm_records,
-    count_records,
-    decision_record,
-    released_ids,
-    released_severities,
-    seen_decision,
-)
+from stream.decisions.release import alarm_records, count_records, decision_record, seen_decision
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.custody.published import Records
-    from stream.model.alarm import Alarm
+    from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
 __all__ = ["Comparison", "compare", "published_by"]
-
-_OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "privacy", "rho"), msgspec.UNSET)
-_WHOSE: Final = {"window_start", "outcome", "epsilon_units", "rho_units", "alarms", "draw"}
-"""Fields by which an adopted decision differs from the one that has its number here."""
 
 
 class Comparison(NamedTuple):
@@ -73,7 +58,6 @@ def compare(
     records: Records,
     *,
     through: Mapping[str, int],
-    archived: Iterable[StoredDecision] = (),
     to_the_end: bool,
 ) -> Comparison:
     """Compare what was published with what a ledger decided.
@@ -83,7 +67,6 @@ def compare(
         ledger: open.
         records: what was published.
         through: up to which number everything had left before the records were read, by query.
-        archived: decisions that lie in archives.
         to_the_end: whether the records reach up to there, so that none may be missing behind.
     """
     comparing = _Comparing(alarms, ledger, records, through)
@@ -91,21 +74,16 @@ def compare(
     for number in comparing.without_row:
         if number.ledger == ledger.ledger_id:
             shown[number.alarm].append(number.sequence)
-    moved: defaultdict[str, list[StoredDecision]] = defaultdict(list)
-    for row in archived:
-        if row.key.query in shown:
-            moved[row.key.query].append(row)
     problems = [
         f"{many} published record(s) are no {kind} of this version"
         for kind, many in records.unreadable.items()
     ]
     for alarm in sorted(shown.keys() | through.keys()):
-        problems += comparing.alarm(alarm, shown[alarm], moved[alarm], to_the_end=to_the_end)
+        problems += comparing.alarm(alarm, shown[alarm], to_the_end=to_the_end)
     for number in sorted(comparing.without_row):
         problems += comparing.by_record_alone(number)
     alone = [
-        f"{alarm}: {many} decision(s) not covered: the ledger has no row of them: compared with "
-        "their own records alone"
+        f"{alarm}: {many} decision(s) not covered: compared with their own records alone"
         for alarm, many in sorted(comparing.alone.items())
     ]
     return Comparison(problems, comparing.notes + alone)
@@ -119,6 +97,7 @@ class _Comparing:
         self._ledger = ledger
         self._records = records
         self._through = through
+        self._first_counts = records.first_counts()
         self.notes: list[str] = []
         self.without_row = {
             one
@@ -128,18 +107,8 @@ class _Comparing:
         """Decisions that records are about, of which no row was found so far."""
         self.alone: Counter[str] = Counter()
         """How many decisions were compared with their own records alone, by alarm."""
-        self._first_counts = records.first_counts()
-        budgets = {one.scope for one in ledger.pins.budgets() if one.promise is not None}
-        self._gaussian = {row.query: row.scope in budgets for row in ledger.pins.queries()}
 
-    def alarm(
-        self,
-        alarm: str,
-        shown: Collection[int],
-        archived: Iterable[StoredDecision],
-        *,
-        to_the_end: bool,
-    ) -> Iterator[str]:
+    def alarm(self, alarm: str, shown: Collection[int], *, to_the_end: bool) -> Iterator[str]:
         """Compare the decisions of an alarm, from the first that is shown on, with their rows."""
         left = self._through.get(alarm, 0)
         if not shown:
@@ -148,65 +117,65 @@ class _Comparing:
             return
         first, last = min(shown), max(shown)
         until = max(last, left) if to_the_end else last
-        moved = (row for row in archived if first <= row.sequence <= until)
-        here = self._ledger.progress.numbered(alarm, first, until)
-        for row in chain(moved, here):
+        for row in self._ledger.progress.numbered(alarm, first, until):
             yield from self._with_row(row)
         behind = f", and not those published behind, up to {left}" if left > until else ""
         self.notes.append(f"{alarm}: decisions {first} to {until} compared{behind}")
 
     def _with_row(self, decision: StoredDecision) -> Iterator[str]:
-        """Compare a decision that the ledger, or an archive, has with what was published of it."""
+        """Compare a decision that the ledger has with what was published of it."""
         key, sequence = decision.key, decision.sequence
         number = Number(decision.ledger_id, key.query, sequence)
         self.without_row.discard(number)
-        where = f"window from {iso_utc(key.start_ms)} of {key.query!r} (number {sequence})"
-        alarm = self._alarms.running.get(key.query)
-        if alarm is not None and alarm.fingerprint != decision.fingerprint:
-            alarm = None
-        wrong = [
-            (record, fields_altered(record, self._again(record, decision, alarm)))
-            for record in self._records.of(DecisionRecord, number)
-        ]
-        if any(not _WHOSE.isdisjoint(names) and not self._unknown(one) for one, names in wrong):
-            yield from self.by_record_alone(number)
-            return
-        # Whether all of it had left before the records were read.
+        shown = self._records.of(number)
         whole = sequence <= self._through.get(key.query, 0)
-        if whole and not wrong:
+        where = f"window from {iso_utc(key.start_ms)} of {key.query!r} (number {sequence})"
+        if not any(isinstance(one, DecisionRecord) for one in shown):
             if self._ledger.upkeep.adopted(key):
                 return  # another timeline's left in its place: it has a number of its own
-            yield f"{where}: its decision record is missing"
-        yield from (_altered(f"{where}: its decision record", names) for _, names in wrong if names)
-        rang = alarm_records(alarm, decision) if alarm is not None else ()
-        as_configured = {one.alarm_id: one for one in rang}
-        severities = released_severities(decision)
-        lost = loss_fields(decision.epsilon_units, gaussian=self._gaussian.get(key.query, False))
-        alarms = (
-            (
-                one.alarm_id,
-                one,
-                as_configured.get(one.alarm_id) or _as_decided(one, lost, severities),
-            )
-            for one in self._records.of(AlarmRecord, number)
-        )
-        yield from _others(f"{where}: alarm", alarms, set(released_ids(decision)), whole=whole)
-        left = {one.count_id: one for one in count_records(decision)}
-        counts = (
-            (one.count_id, one, left.get(one.count_id, one))
-            for one in self._records.of(CountRecord, number)
-        )
+            if whole:
+                yield f"{where}: its decision record is missing"
+        alarm = self._alarms.running.get(key.query)
+        if alarm is None or alarm.fingerprint != decision.fingerprint:
+            if shown:
+                yield from self.by_record_alone(number)
+            return
+        record = decision_record(alarm, self._alarms, decision)
+        if any(self._of_another_timeline(one, record) for one in shown):
+            yield from self.by_record_alone(number)
+            return
+        left: list[Record] = [record, *alarm_records(alarm, decision), *count_records(decision)]
+        released = {_named(one): one for one in left}
         # Counts of it may be gone with the beginning of those shown.
         forgotten = sequence <= self._first_counts.get((decision.ledger_id, key.query), 0)
-        yield from _others(f"{where}: count", counts, left, whole=whole and not forgotten)
+        missing = {
+            name
+            for name, one in released.items()
+            if whole and one is not record and not (forgotten and isinstance(one, CountRecord))
+        }
+        for one in shown:
+            name = _named(one)
+            missing.discard(name)
+            if name not in released:
+                yield f"{where}: {name} was not released"
+            elif altered := fields_altered(one, released[name]):
+                yield f"{where}: {name} was altered: {', '.join(altered)}"
+        yield from (f"{where}: {name} is missing" for name in sorted(missing))
+
+    def _of_another_timeline(self, one: Record, mine: DecisionRecord) -> bool:
+        """Tell whether it is a decision that was taken over, under the number of another."""
+        if not isinstance(one, DecisionRecord) or self._unknown(one):
+            return False
+        return seen_decision(one).digest != seen_decision(mine).digest
 
     def by_record_alone(self, number: Number) -> Iterator[str]:
-        """Compare what was published of a decision that the ledger has no row of with itself."""
-        decisions = self._records.of(DecisionRecord, number)
-        alarms = self._records.of(AlarmRecord, number)
+        """Compare what was published of a decision with the digest in its own record."""
+        shown = self._records.of(number)
+        decisions = [one for one in shown if isinstance(one, DecisionRecord)]
+        alarms = [one for one in shown if isinstance(one, AlarmRecord)]
         where = f"number {number.sequence} of {number.alarm!r}, ledger {number.ledger}"
         if not decisions:
-            counts = len(self._records.of(CountRecord, number))
+            counts = len(shown) - len(alarms)
             yield f"{where}: {len(alarms)} alarm(s) and {counts} count(s) without a decision"
             return
         if any(map(self._unknown, decisions)):
@@ -214,16 +183,9 @@ class _Comparing:
             return
         if len(decisions) > 1:
             yield f"{where}: {len(decisions)} decision records contradict each other"
-        record = decisions[0]
-        of_gaussian = record.privacy is not msgspec.UNSET
-        if self._gaussian.get(number.alarm, of_gaussian) is not of_gaussian:
-            yield _altered(f"{where}: its decision record", ["privacy"])
-        lost = {each: getattr(record, each) for each in _OF_NO_KIND}
-        for one in alarms:
-            if names := fields_altered(one, _as_decided(one, lost)):
-                yield _altered(f"{where}: alarm {one.alarm_id}", names)
         self.alone[number.alarm] += 1
-        if alarms_digest(one.alarm_id for one in alarms) != record.alarms_digest:
+        ids = (name for one in alarms for name in (one.alarm_id, _identity(one)))
+        if alarms_digest(ids) != decisions[0].alarms_digest:
             yield f"{where}: its alarms are not those of its record"
 
     def _unknown(self, record: DecisionRecord) -> bool:
@@ -233,71 +195,22 @@ class _Comparing:
             return True
         return bool(self._ledger.upkeep.unknown_decisions([seen]))
 
-    def _again(
-        self, record: DecisionRecord, decision: StoredDecision, alarm: Alarm | None
-    ) -> DecisionRecord:
-        """Return a decision's record as the ledger has it, as far as that is known."""
-        if alarm is not None:
-            return decision_record(alarm, self._alarms, decision)
-        key, gaussian = decision.key, self._gaussian.get(decision.key.query, False)
-        said: dict[str, Any] = {
-            "window_start": iso_utc(key.start_ms),
-            "window_end": iso_utc(key.end_ms),
-            "outcome": decision.outcome.value,
-            "reason": decision.reason,
-            "alarms": decision.alarm_count,
-            "alarms_digest": alarms_digest(released_ids(decision)),
-            "fingerprint": decision.fingerprint,
-            "draw": decision.draw or msgspec.UNSET,
-            **_OF_NO_KIND,
-            **dict.fromkeys(("epsilon_units", "rho_units"), msgspec.UNSET),
-            **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
-        }
-        return msgspec.structs.replace(record, **said)
+
+def _named(record: Record) -> str:
+    """Return which record of its decision it is, in words."""
+    if isinstance(record, AlarmRecord):
+        return f"alarm {record.alarm_id}"
+    if isinstance(record, CountRecord):
+        return f"count {record.count_id}"
+    return "its decision record"
 
 
-def _as_decided(
-    one: AlarmRecord, lost: Mapping[str, Any], severities: Mapping[str, str] | None = None
-) -> AlarmRecord:
-    """Return an alarm as a decision writes it, as far as that does not depend on configuration."""
+def _identity(one: AlarmRecord) -> str:
+    """Return the id that an alarm of this window and group has; of no window that is one, ""."""
     step = one.step_start, one.step_end
     start, end = step if any(step) else (one.window_start, one.window_end)
     try:
-        end_ms, start_ms = from_iso_utc(end or ""), from_iso_utc(start or "")
-        identity = alarm_id(WindowKey(end_ms, one.alarm, start_ms), one.group)
+        key = WindowKey(from_iso_utc(end or ""), one.alarm, from_iso_utc(start or ""))
     except ValueError:
-        identity = ""  # of times that Tocsin does not write
-    said: dict[str, Any] = {"alarm_id": identity, **_OF_NO_KIND, **lost}
-    if severities is not None:
-        said["severity"] = severities.get(one.alarm_id, msgspec.UNSET)
-    return msgspec.structs.replace(one, **said)
-
-
-def _altered(what: str, names: Iterable[str]) -> str:
-    return f"{what} was altered: {', '.join(names)}"
-
-
-def _others(
-    what: str,
-    found: Iterable[tuple[str, msgspec.Struct, msgspec.Struct]],
-    released: Collection[str],
-    *,
-    whole: bool,
-) -> Iterator[str]:
-    """Name the records that were altered, that nobody released, and those that are missing.
-
-    Args:
-        what: a record of which window that is, in words.
-        found: what was published: id, record, and the record as it was decided.
-        released: ids of what left with the decision.
-        whole: whether all of it had left before the records were read.
-    """
-    missing = set(released) if whole else set()
-    for identity, one, again in found:
-        missing.discard(identity)
-        if identity not in released:
-            yield f"{what} {identity} was not released"
-        elif names := fields_altered(one, again):
-            yield _altered(f"{what} {identity}", names)
-    for identity in sorted(missing):
-        yield f"{what} {identity} is missing"
+        return ""  # of times that Tocsin does not write
+    return alarm_id(key, one.group)

@@ -3,14 +3,13 @@
 Faust, mode, aiokafka, kafka-python and SQLAlchemy log through the standard library, and what they
 fill into their sentences may be anything: the error of a record that cannot be read, the
 representation of a message. So of a record only this goes on: the logger's name, the place in the
-code, the type of the error it tells of, and of its words those that stand as a constant in the code
-that logged it. Each place in the code speaks once a minute, all together twenty times.
+code, and the type of the error it tells of. Each place in the code speaks once a minute, all
+together twenty times.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import threading
 import time
@@ -21,8 +20,7 @@ from stream.logs.places import place_of
 from stream.logs.settings import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+    from collections.abc import Callable
 
     from stream.logs.lines import Log
 
@@ -32,11 +30,8 @@ MOST: Final = 20
 """Lines of all libraries together in a minute: an outage has some ten kinds."""
 
 _MINUTE_S: Final = 60.0
-_SHORTEST: Final = 8
-"""A constant below this length says nothing."""
 _CLOSED: Final = "Unclosed AIOKafkaConnection"
 """Said by aiokafka's finaliser, once it has closed what a cancelled start left open."""
-_FILLED: Final = re.compile(r"%(\(\w+\))?[-#0 +]*\d*(\.\d+)?[a-zA-Z]")
 
 
 class ClientLines(logging.Handler):
@@ -67,8 +62,7 @@ class ClientLines(logging.Handler):
             severe = record.levelno >= logging.ERROR and not getattr(error, "retriable", False)
             level = Level.ERROR if severe else Level.WARNING
             place = f"{record.funcName}:{record.lineno}"
-            name = "" if error is None else error.__name__
-            self.log().client(level, record.name, place, _words(record), name)
+            self.log().client(level, record.name, place, "" if error is None else error.__name__)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the standard name
         """Say nothing: the standard library would print the record with all it holds."""
@@ -84,8 +78,7 @@ class ClientLines(logging.Handler):
             return
         with self.lock:  # type: ignore[union-attr]  # every handler that has begun has one
             if self._may_speak(f"{where} {type(error).__name__}", 0):
-                name = type(error).__name__
-                self.log().client(Level.ERROR, where, place_of(error), None, name)
+                self.log().client(Level.ERROR, where, place_of(error), type(error).__name__)
 
     def _may_speak(self, file: str, line: int) -> bool:
         now_s = self._clock_s()
@@ -116,40 +109,6 @@ def redirect(log: Log) -> None:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, ClientLines):
             handler.log = lambda: log
-
-
-def _words(record: logging.LogRecord) -> str | None:
-    """Return the longest constant of the logging code that the record's sentence ends with.
-
-    Services of mode put their own name before it. Whatever was filled in is an ellipsis.
-    """
-    said, frame = record.msg, _logged_by(record)
-    if frame is None or not isinstance(said, str):
-        return None
-    found = [text for text in _constants(frame) if len(text) >= _SHORTEST and said.endswith(text)]
-    if not found:
-        return None
-    return " ".join(_FILLED.sub("…", max(found, key=len)).split())
-
-
-def _logged_by(record: logging.LogRecord) -> FrameType | None:
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001  # the documented way to a caller
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename == record.pathname and code.co_name == record.funcName:
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def _constants(frame: FrameType) -> Iterator[str]:
-    """Yield the texts in a function's code, and the constants of its module by their names."""
-    for value in frame.f_code.co_consts:
-        if isinstance(value, str):
-            yield value
-    for name, value in frame.f_globals.items():
-        if name.isupper() and isinstance(value, str):
-            yield value
 
 
 def _error(record: logging.LogRecord) -> type[BaseException] | None:

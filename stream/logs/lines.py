@@ -68,12 +68,11 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "code": _NUMBER,
     "dependency": _WORD,
     "error": _WORD,
-    "filter": re.compile(r"[^\x00-\x1f\x7f]{1,200}"),
+    "filter": _TEXT,
     "hint": _TEXT,
     "message": _TEXT,
     "partition": _NUMBER,
-    "text": _TEXT,
-    "see": re.compile(r"docs/[\w./#-]{1,100}"),
+    "see": _TEXT,
     "signal": _WORD,
     "state": _WORD,
     "topic": _WORD,
@@ -81,11 +80,10 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """Every field a line may have, and what its value looks like.
 
-``message`` and ``hint`` are taken from Tocsin's own errors, ``text`` from the constants of a
-client's code; neither can be given by name.
+``message`` and ``hint`` are taken from Tocsin's own errors, and cannot be given by name.
 """
 
-_TAKEN: Final = frozenset({"message", "hint", "text", "see", "at"})
+_TAKEN: Final = frozenset({"message", "hint", "see", "at"})
 """Fields that ``Log`` fills in itself."""
 
 _REFUSED: Final = "(left out)"
@@ -105,10 +103,6 @@ class Log:
         self._stream = stream
         self._rendered = _json if settings.form is Form.JSON else _text
 
-    def debug(self, line: Line, /, **fields: Any) -> None:
-        """Write a line that only somebody who looks for a mistake wants."""
-        self._write(Level.DEBUG, line, fields)
-
     def info(self, line: Line, /, **fields: Any) -> None:
         """Write a line that an operator wants to find."""
         self._write(Level.INFO, line, fields)
@@ -121,19 +115,17 @@ class Log:
         """Write a line that somebody has to act on."""
         self._write(Level.ERROR, line, fields)
 
-    def client(self, level: Level, name: str, place: str, text: str | None, error: str) -> None:
-        """Write what a library said, as :mod:`stream.logs.clients` made it fit to be written.
+    def client(self, level: Level, name: str, place: str, error: str) -> None:
+        """Write that a library said something, as :mod:`stream.logs.clients` allows it.
 
         Args:
             level: how much it matters.
             name: of its logger.
             place: in its code.
-            text: a constant of its code; ``None`` where there is none.
             error: the type it told of; empty where there is none.
         """
-        known = {"client": name, "at": place, "text": text, "error": error}
-        shown = {field: value for field, value in known.items() if value}
-        self._print(level, Line.CLIENT, shown)
+        fields = {"client": name, "at": place, **({"error": error} if error else {})}
+        self._print(level, Line.CLIENT, fields)
 
     def _write(self, level: Level, line: Line, given: Mapping[str, Any]) -> None:
         fields = {name: given[name] for name in FIELDS if name in given and name not in _TAKEN}

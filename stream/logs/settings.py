@@ -11,7 +11,6 @@ __all__ = ["Form", "Level", "LogSettings"]
 class Level(StrEnum):
     """How much a line matters, least first."""
 
-    DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"

@@ -7,7 +7,7 @@ ones and watermarks included. An export holds raw events: it belongs to the cust
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -143,14 +143,10 @@ def export_info(path: Path) -> ExportInfo | None:
     metadata = schema.metadata or {}
     if EXPORT_MARK not in metadata:
         return None
-    if metadata[EXPORT_MARK] != str(EXPORT_VERSION).encode():
-        raise DataError(f"{path}: an export of another version than {EXPORT_VERSION}", hint=_HINT)
-    if not schema.equals(_COLUMNS):
-        raise DataError(f"{path}: the columns are not those of an export", hint=_HINT)
-    try:
-        return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
-    except (KeyError, ValueError) as error:
-        raise DataError(f"{path}: topic or partition count is missing", hint=_HINT) from error
+    with suppress(KeyError, ValueError):
+        if metadata[EXPORT_MARK] == str(EXPORT_VERSION).encode() and schema.equals(_COLUMNS):
+            return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
+    raise DataError(f"{path}: not an export of version {EXPORT_VERSION}", hint=_HINT)
 
 
 def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedRecord]:

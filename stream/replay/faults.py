@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from typing import TYPE_CHECKING, Final
 
 from stream.events.columns import MAX_STRING_BYTES
@@ -12,7 +11,7 @@ from stream.model.feeds import FieldType, required_fields
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from stream.model.alarm import Alarm
     from stream.model.feeds import Feed
@@ -53,13 +52,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "late": "appended after its windows had closed: raise `grace`, or check the sensor's clock",
 }
 """What to do about rows that are dropped, by reason."""
-
-
-_SOUND: Final[Mapping[str, Callable[[object], bool]]] = {
-    "not_finite": lambda value: not isinstance(value, float) or math.isfinite(value),
-    "too_long": lambda value: len(str(value).encode(errors="replace")) <= MAX_STRING_BYTES,
-}
-"""What a value of a row that was dropped for this is not."""
 
 
 def _quoted(value: object) -> str:
@@ -130,8 +122,6 @@ def _unfit(reason: str, values: Mapping[str, object], feed: Feed, *, text: bool)
             yield told
         elif reason == "bad_time" and name == feed.time:
             yield f"{told}; numbers are milliseconds since 1970, not micro- or nanoseconds"
-        elif reason in _SOUND and value is not None and not _SOUND[reason](value):
-            yield told
 
 
 def _missing(values: Mapping[str, object], feed: Feed) -> Iterable[str]:

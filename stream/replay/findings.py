@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,13 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AlarmSurvey", "FeedSurvey", "Finding"]
 
-_NONE_USABLE: Final = {
-    OUTSIDE_HISTORY: "none of its events lies in the feed's `history`",
-    OUTSIDE_WINDOWS: "none of its events lies in a window that would be decided",
-    UNASKED: "no alarm asks for any of its events",
-    "out_of_domain": "none of its events has a value of the declared domain",
-}
-
 
 @dataclass(slots=True)
 class Finding:
@@ -62,18 +55,16 @@ class AlarmSurvey:
         windows: to be decided.
 
     Attributes:
-        alarm: its groups are those that are counted.
+        alarm: as given.
         windows: whether there is any.
         asked: rows that its WHERE asks for, and the FILTER of some statistic.
         usable: rows that one of the windows takes.
-        seen: shape (groups,), bool: of which there is a usable row.
     """
 
     def __init__(self, alarm: Alarm, windows: Sequence[WindowKey]) -> None:
         self.alarm = alarm
         self.windows = bool(windows)
         self.asked = self.usable = 0
-        self.seen = np.zeros(len(alarm.counted), np.bool_)
         self._starts = np.array([window.start_ms for window in windows], np.int64)
         self._ends = np.array([window.end_ms for window in windows], np.int64)
 
@@ -91,25 +82,15 @@ class AlarmSurvey:
         Returns:
             Per row its fate, whether nothing but its time may be wrong, and whether it is usable.
         """
-        rows, fates = project(self.alarm, batch, columns=columns)
+        _, fates = project(self.alarm, batch, columns=columns)
         self.asked += int(np.count_nonzero(fates))
         ready, times = fates == Fate.USED, batch.time_ms
         began, ended = (np.searchsorted(at, times, "right") for at in (self._starts, self._ends))
         inside = began > ended
-        outside = np.flatnonzero(ready & dated & ~inside)
-        fates[outside[~self._some_run(times[outside])]] = Fate.UNASKED
+        fates[ready & dated & ~inside] = Fate.UNASKED
         usable = ready & in_time & inside
         self.usable += int(np.count_nonzero(usable))
-        self.seen[rows.cell[usable[ready]]] = True
         return fates, ready, usable
-
-    def _some_run(self, times: NDArray[np.int64]) -> _Mask:
-        """Tell at which times a window runs, also one that reaches beyond the history."""
-        first, last = self.alarm.calendar.containing(times)
-        starts, place = np.unique(first, return_inverse=True)
-        running = map(self.alarm.calendar.next_active, starts.tolist())
-        runs: _Mask = np.array([*running], np.int64)[place] <= last
-        return runs
 
 
 class FeedSurvey:
@@ -216,8 +197,7 @@ class FeedSurvey:
         if not self.rows:
             return "there is no event in it"
         if not self.usable:
-            worst = max({**self.dropped, **self.passed_by}.items(), key=lambda one: one[1].rows)[0]
-            return _NONE_USABLE.get(worst, "none of its events can be used")
+            return "none of its events can be used"
         if 2 * sum(found.rows for found in self.dropped.values()) > self.rows:
             return "more than half of its events cannot be used"
         for found in self.alarms:

@@ -42,7 +42,6 @@ __all__ = ["Replay", "windows_of"]
 
 _CLUSTER = "replay"
 _ANY_TIME_MS = 1 << 62
-_MARK_EVERY = 64
 _TOGETHER = 16  # to sync the heads of one takes a tenth of what deciding it does
 
 
@@ -120,7 +119,6 @@ class Replay:
         self._cursors = cursors
         self.windows = len(schedule)
         self.before = len(self._done)
-        self._left: list[WindowKey] = []
         self.ended: Counter[str | None] = Counter()
 
     def run(self) -> Generator[StoredDecision, None, None]:
@@ -129,14 +127,26 @@ class Replay:
         Some are decided ahead of the first that is yielded. A decision counts as published when the
         next one is asked for; that is stored now and then, so a killed run may yield some again,
         and they come first.
+
+        Raises:
+            FeedClaimedError: the files were handed to another ledger.
         """
-        try:
-            for decision in chain(self._left_over(), self._together(self._decide())):
-                yield from self._published(decision)
-        except GeneratorExit:  # the caller stopped; any other error leaves them to the next run
-            self._mark_published()
-            raise
-        self._mark_published()
+        for several in chain(self._left_over(), _in_lists(self._decide(), _TOGETHER)):
+            self._ledger.heads.keep()
+            self._claims.refuse_others()
+            taken: list[WindowKey] = []
+            try:
+                for decision in several:
+                    yield decision
+                    self.runtime.step(Step.AFTER_PUBLISH, decision.key)
+                    taken.append(decision.key)
+                    self.runtime.metrics.published(
+                        decision, None, released_alarms(decision), released_counts(decision)
+                    )
+            except GeneratorExit:  # the caller stopped; any other error leaves them to the next run
+                self._ledger.mark_published(*taken)
+                raise
+            self._ledger.mark_published(*taken)
         self.runtime.metrics.ledger(self._ledger.reports.status())
         self.runtime.metrics.realised(self._ledger.reports.realised)
 
@@ -175,12 +185,11 @@ class Replay:
         yield from list(self.earlier())
         yield from self.run()
 
-    def _left_over(self) -> Iterator[StoredDecision]:
-        """Yield what was decided and not published."""
+    def _left_over(self) -> Iterator[list[StoredDecision]]:
+        """Yield what was decided and not published, until it is."""
         while left := self._ledger.progress.unpublished(_ANY_TIME_MS) & self._alarms.running.keys():
             waiting = [one for each in left for one in self._ledger.unpublished(each, _ANY_TIME_MS)]
-            yield from sorted(waiting, key=lambda one: self._turn(one.key))
-            self._mark_published()
+            yield sorted(waiting, key=lambda one: self._turn(one.key))
 
     def _turn(self, key: WindowKey) -> tuple[int, bool, WindowKey]:
         """Return a window's place: those over panes, which charge nothing, follow their panes.
@@ -188,33 +197,6 @@ class Replay:
         So they also leave: a ledger that lost both knows from what left that the panes were drawn.
         """
         return key.end_ms, bool(self._alarms.running[key.query].panes), key
-
-    def _together(self, decided: Iterator[StoredDecision]) -> Iterator[StoredDecision]:
-        """Yield decisions once their heads are noted, for several of them at once.
-
-        Raises:
-            FeedClaimedError: the files were handed to another ledger.
-        """
-        for several in _in_lists(decided, _TOGETHER):
-            self._ledger.heads.keep()
-            self._claims.refuse_others()
-            yield from several
-
-    def _published(self, decision: StoredDecision) -> Iterator[StoredDecision]:
-        yield decision
-        self.runtime.step(Step.AFTER_PUBLISH, decision.key)
-        self._left.append(decision.key)
-        self.runtime.metrics.published(
-            decision, None, released_alarms(decision), released_counts(decision)
-        )
-        if len(self._left) >= _MARK_EVERY:
-            self._mark_published()
-
-    def _mark_published(self) -> None:
-        """Store which decisions have left, many in one transaction."""
-        if self._left:
-            self._ledger.mark_published(*self._left)
-            self._left.clear()
 
     def _lanes(self) -> Lanes:
         """Begin to read every feed of which a window is left."""
@@ -257,9 +239,11 @@ def _in_lists(decided: Iterator[StoredDecision], most: int) -> Iterator[list[Sto
                 yield several
                 several = []
     except TocsinError:
-        yield several
+        if several:
+            yield several
         raise
-    yield several
+    if several:
+        yield several
 
 
 def _stuck(awaited: WindowKey | None) -> LedgerError:

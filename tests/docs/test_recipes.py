@@ -25,9 +25,8 @@ def written(folder, text):
 def test_every_recipe_checks_and_fits(text, tmp_path):
     """Neither command objects, and neither warns."""
     path = str(written(tmp_path, text))
-    *findings, verdict = json_lines(tocsin("check", path, "--json"))
+    findings = json_lines(tocsin("check", path, "--json"))
     assert [line["level"] for line in findings] == ["note"]
-    assert verdict["verdict"] == "ok"
     tocsin("plan", path, code=0)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from accountant.costs.charges import WindowKey
-from stream.custody.archive import decisions_in
+from accountant.log.entries import Ended, decode
+from stream.custody.archive import archived_in
 from stream.custody.published import Records
 from stream.custody.released import compare, published_by
 from stream.decisions.records import (
@@ -22,10 +23,11 @@ from stream.windows.instants import iso_utc
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
+    from accountant.records import StoredDecision
     from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
@@ -103,13 +105,20 @@ def count_of(number: int, group: Mapping[str, str], count: float) -> CountRecord
     )
 
 
+def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
+    """Yield the decisions among the entries that a ledger moved to a folder, in order."""
+    for row in archived_in(ledger, folder):
+        entry = decode(row.kind, row.payload) if row.kind == Ended.kind else None
+        if isinstance(entry, Ended):
+            yield entry.decision(ledger.ledger_id, published=True)
+
+
 def compared(
-    alarms: Alarms, ledger: Ledger, shown: Iterable[Record], folder: Path | None = None
+    alarms: Alarms, ledger: Ledger, shown: Iterable[Record]
 ) -> tuple[list[str], list[str]]:
-    """Hold records against a ledger and the archive in a folder; return problems and notes."""
+    """Hold records against a ledger; return problems and notes."""
     records = Records()
     for one in shown:
         records.take(one)
-    moved = () if folder is None else decisions_in(ledger, folder)
     through = published_by(ledger)
-    return compare(alarms, ledger, records, through=through, archived=moved, to_the_end=True)
+    return compare(alarms, ledger, records, through=through, to_the_end=True)

@@ -48,16 +48,15 @@ class CaseFile:
     errors: tuple[ConfigError, ...] = ()
 
 
-def read_cases(path: Path, *, environ: Mapping[str, str], given: bytes | None = None) -> CaseFile:
+def read_cases(path: Path, *, environ: Mapping[str, str]) -> CaseFile:
     """Read a file of tests and the configuration that it names.
 
     Args:
         path: the file as the user named it.
         environ: environment variables that values may use.
-        given: what the file holds, where it is not to be read from its path.
     """
     try:
-        findings = Findings(load_document(path, environ=environ, given=given))
+        findings = Findings(load_document(path, environ=environ))
     except ConfigError as error:
         return CaseFile((), (error,))
     cases: list[Case] = []

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stream.config.cases.cases import Case, Rows, WindowCase
-    from stream.config.cases.ranges import Range
     from stream.config.reading import Place
     from stream.model.alarm import Alarm
     from stream.replay.exact import CountedWindow
@@ -50,7 +49,6 @@ class Check:
         place: its position in the file.
         start_ms: of the window; ``None`` where it is about no window of events.
         bounds: where the probability lies, of ``fires``.
-        range: what is taken, of ``fires``.
     """
 
     what: str
@@ -61,7 +59,6 @@ class Check:
     place: Place
     start_ms: int | None = None
     bounds: Bounds | None = None
-    range: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +185,6 @@ def _fires(
             place=chance.place,
             start_ms=start_ms,
             bounds=bounds,
-            range=taken,
         )
 
 

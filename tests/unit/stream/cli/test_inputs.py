@@ -18,7 +18,7 @@ TAKEN = [
     ("a.csv", b"person,room\np,hall\n"),
     ("a.csv", b"person\np\n"),
     ("a.csv", b"person;id,room\n"),
-    ("a.parquet", b"PAR1....PAR1"),
+    ("a.json", b"anything: of its suffix its reader says what is wrong"),
     ("a.parquet", b"anything: its reader says what is wrong"),
 ]
 
@@ -31,9 +31,9 @@ def test_what_may_be_events_is_taken(tmp_path, name, content):
 
 
 REFUSED = [
-    ("a.jsonl", b"\x28\xb5\x2f\xfdrest", "compressed by zstd", "unzstd"),
-    ("a.jsonl", b"BZh9rest", "compressed by bzip2", "bunzip2"),
-    ("a.parquet", b"ARROW1", "an Arrow file", "write_table"),
+    ("a.jsonl", b"\x28\xb5\x2f\xfd\0rest", "not text", "unpack it"),
+    ("a.csv", b"person\0,room\n", "not text", "with one of .parquet, .csv, .jsonl"),
+    ("a.jsonl", b"\xef\xbb\xbf [" + EVENT, "not one JSON object a line", "jq -c"),
 ]
 """What ``test_badinputs.py`` has not among its files."""
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from stream.cli.main import main
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.examples import copied
 from tests.support.keys import nested
@@ -79,17 +77,6 @@ def test_a_test_fails_at_its_place(tmp_path):
     result = tocsin("test", path, code=2)
     assert result.stdout == "0 tests, 0 failed, and 3 errors\n"
     assert "alarms.yaml:1:1: `feeds` is missing" in result.stderr
-
-
-def test_numbers_are_shown_in_digits_that_tell(tmp_path):
-    """A probability that misses by little is not shown as what was expected."""
-    configuration(tmp_path)
-    test = 'name: t, counts: {lab: 33}, fires: {lab: "RANGE"}'
-    (fires,) = checks(tmp_path, test.replace("RANGE", "> 0"))
-    bound = f"{fires['least'] + 1e-7:.9f}"
-    told = tried(tmp_path, test.replace("RANGE", f">= {bound}"), code=1)
-    shown = told.partition("probability ")[2].partition(",")[0]
-    assert 0 < float(bound) - eval(shown) < 2e-7  # noqa: S307  # a number, or 1 - a number
 
 
 def test_events_are_what_count_counts(tmp_path):
@@ -211,17 +198,14 @@ def test_a_run_says_what_it_is_the_law_of(tmp_path):
     tried(tmp_path, both.replace(", hall: 60", ""))
 
 
-def test_several_files_and_standard_input(tmp_path):
-    """Each is named above its tests; paths start from the file, or from here."""
+def test_several_files(tmp_path):
+    """Each is named above its tests."""
     configuration(tmp_path)
     good = written(tmp_path, 'name: "a < b", counts: {lab: 60}, fires: {lab: "> 0.9"}')
-    other, text = tmp_path / "other.yaml", good.read_text().replace("> 0.9", "< 0.9")
-    other.write_text(text)
+    other = tmp_path / "other.yaml"
+    other.write_text(good.read_text().replace("> 0.9", "< 0.9"))
     first, _, second, *_, last = tocsin("test", good, other, code=1).stdout.splitlines()
     assert [first, second, last] == [f"{good}:", f"{other}:", "2 tests, 1 failed"]
-    given = text.replace("alarms: ", f"alarms: {tmp_path}/")
-    told = CliRunner().invoke(main, ["test", "-"], input=given, catch_exceptions=False)
-    assert (told.exit_code, "-:3:" in told.stdout) == (1, True)
 
 
 def test_one_wanted_alarm_or_a_name_is_needed(tmp_path):

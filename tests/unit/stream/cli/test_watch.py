@@ -1,4 +1,4 @@
-"""``tocsin watch``: what is said, and what is folded."""
+"""``tocsin watch``: what is said of each record."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ def watched(folder, monkeypatch, *options):
     return result.stdout.splitlines(), result.stderr
 
 
-def test_what_repeats_is_folded(tmp_path, monkeypatch):
-    """Denials for one reason, and copies of an alarm; another window's alarm is a line."""
+def test_every_record_has_a_line(tmp_path, monkeypatch):
+    """When its window was, whose, and which group or why it was denied."""
     shown, _ = watched(tmp_path, monkeypatch)
     assert shown == [
-        f"1970-01-01 00:00 to 1970-01-01 01:00 UTC  crowd  denied: budget{SPENT}",
-        "  x 3, the last 1970-01-01 02:00 to 1970-01-01 03:00 UTC",
-        "1970-01-01 03:00 to 1970-01-01 04:00 UTC  crowd  hall",
-        "  x 2, the last 1970-01-01 03:00 to 1970-01-01 04:00 UTC",
-        "1970-01-01 04:00 to 1970-01-01 05:00 UTC  crowd  hall",
+        *(
+            f"1970-01-01 0{hour}:00 to 1970-01-01 0{hour + 1}:00 UTC  crowd  denied: budget{SPENT}"
+            for hour in range(3)
+        ),
+        *(
+            f"1970-01-01 0{hour}:00 to 1970-01-01 0{hour + 1}:00 UTC  crowd  hall"
+            for hour in (3, 3, 4)
+        ),
         "1970-01-01 05:00 to 1970-01-01 06:00 UTC  crowd  denied: late",
     ]
 
 
-def test_records_are_never_folded(tmp_path, monkeypatch):
+def test_records_are_printed_as_json(tmp_path, monkeypatch):
     """--json prints each of them; standard error says at once what is waited for."""
     shown, said = watched(tmp_path, monkeypatch, "--json")
     assert len(shown) == 7

@@ -18,7 +18,9 @@ def examined(folder: Path, text: str, **tables: str) -> Report:
     """Return what a configuration and its tables come to, marks removed."""
     for name, rows in tables.items():
         (folder / f"{name}.csv").write_text(rows.replace(MARK, ""), encoding="utf-8")
-    return examine(folder / "alarms.yaml", environ={}, given=text.replace(MARK, "").encode())
+    path = folder / "alarms.yaml"
+    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    return examine(path, environ={})
 
 
 def loaded(folder: Path, text: str, **tables: str) -> Alarms:

@@ -49,7 +49,7 @@ def test_lines_below_the_level_are_not_written(level):
     """The level may be set while it is in use."""
     said = Said(Level.ERROR)
     said.log.level = level
-    for write in (said.log.debug, said.log.info, said.log.warning, said.log.error):
+    for write in (said.log.info, said.log.warning, said.log.error):
         write(Line.READY)
     assert [line["level"] for line in said.lines] == list(Level)[level.rank :]
 
@@ -60,12 +60,12 @@ def test_what_is_not_listed_is_left_out():
     log, given = said.log, dict.fromkeys
     log.error(Line.FATAL, **given(("person", "room", "ts", "event", "level", "exc_info"), EVENT))
     log.error(Line.FATAL, **given(("self", "line", "timestamp", "_record"), EVENT))
-    log.error(Line.FATAL, **given(("message", "hint", "text", "see", "at"), "Zoe"))
+    log.error(Line.FATAL, **given(("message", "hint", "see", "at"), "Zoe"))
     log.error(Line.FATAL, **given(FIELDS, EVENT))
     log.error(Line.FATAL, **given(FIELDS, {"person": EVENT}))
     log.error("read " + EVENT)  # noqa: G003  # the mistake that is caught
     plain = {"level": "error", "event": Line.FATAL}
-    refused = given(set(FIELDS) - {"message", "hint", "text", "see", "at"}, "(left out)")
+    refused = given(set(FIELDS) - {"message", "hint", "see", "at"}, "(left out)")
     other = {**plain, "event": "(left out)"}
     assert said.lines == [*[plain] * 3, *[{**plain, **refused}] * 2, other]
 
@@ -75,7 +75,7 @@ def test_a_line_stays_one_line(value, name):
     """No value ends a line or begins another field."""
     for form in Form:
         said = Said(form=form)
-        said.log.client(Level.ERROR, value, value, value, value)
+        said.log.client(Level.ERROR, value, value, value)
         said.log.info(Line.READY, **{name: value})
         assert said.text.count("\n") == len(said.text.splitlines()) == 2
 

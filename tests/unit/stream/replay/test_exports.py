@@ -57,8 +57,8 @@ def test_other_files_are_no_exports(tmp_path):
     key = b"tocsin.export.version"
     pq.write_table(export.replace_schema_metadata({**metadata, key: b"9"}), version)
     pq.write_table(export.drop_columns(["key"]), columns)
-    for path, message in [(version, "another version"), (columns, "columns are not those")]:
-        with pytest.raises(DataError, match=message):
+    for path in (version, columns):
+        with pytest.raises(DataError, match="not an export of version 1"):
             export_info(path)
 
 

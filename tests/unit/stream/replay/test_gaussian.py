@@ -246,7 +246,7 @@ def test_what_was_published_is_charged_again_by_a_gaussian_budget_alone(people, 
 
 
 def test_altered_records_are_found(people, tmp_path):
-    """A rho that was changed, or is called an epsilon: beside its row, and once it was archived."""
+    """A rho that was changed, or is called an epsilon."""
     path, _ = written(tmp_path, OF_PEOPLE, USER, "40")
     shutil.copy(Path(people.path).with_name("ledger.db"), tmp_path)
     verify = ("ledger", path, "verify", "--published", people.saved(tmp_path))
@@ -256,8 +256,6 @@ def test_altered_records_are_found(people, tmp_path):
         assert wrong != people.printed
         (tmp_path / "printed.jsonl").write_text(wrong)
         assert tocsin(*verify).exit_code != 0
-    assert " entries moved to " in tocsin("ledger", path, "archive", tmp_path / "past").stdout
-    assert "its decision record was altered: privacy" in tocsin(*verify).output
     people.saved(tmp_path)
     tocsin(*verify, code=0)
 

@@ -66,14 +66,14 @@ CASES = {
     "HALL for hall": (
         lines(room="HALL"),
         (
-            "none of its events has a value of the declared domain",
+            "none of its events can be used",
             "40 out of domain, first: badges.jsonl, row 1: 'HALL' is not in rooms.txt",
             "did you mean 'hall'?",
         ),
     ),
     "outside the history": (
         lines(ts="2024-03-04T09:12:00Z"),
-        ("none of its events lies in the feed's `history`", "40 outside history", "2024-03-04"),
+        ("none of its events can be used", "40 outside history", "2024-03-04"),
     ),
     "the unit's field is missing": (
         lines(person=None, Person="p1"),
@@ -81,7 +81,7 @@ CASES = {
     ),
     "seconds for milliseconds": (
         lines(ts=1_740_993_120),
-        ("none of its events lies in the feed's `history`", "are the times seconds?"),
+        ("none of its events can be used", "are the times seconds?"),
     ),
     "microseconds for milliseconds": (
         lines(ts=1_740_993_120_000_000),
@@ -89,7 +89,7 @@ CASES = {
     ),
     "another time zone": (
         lines(ts="2025-03-03T23:12:00Z"),
-        ("none of its events lies in a window that would be decided", "is that its time zone?"),
+        ("none of its events can be used", "40 outside windows", "is that its time zone?"),
     ),
     "only empty lines": ("\n\n", ("there is no event in it", "0 events read")),
     "more than half is bad": (
@@ -135,7 +135,7 @@ def test_what_cannot_be_right_spends_nothing(tmp_path, text, said):
     ("old", "new", "said"),
     [
         ("alarms:\n", f"alarms:\n{AT_NIGHT}", "alarm 'night' can use none of its events"),
-        ("FROM badges", "FROM badges WHERE n > 5", "no alarm asks for any of its events"),
+        ("FROM badges", "FROM badges WHERE n > 5", "no alarm's WHERE or FILTER is true of it"),
     ],
 )
 def test_what_no_alarm_can_use_spends_nothing(tmp_path, old, new, said):
@@ -158,10 +158,9 @@ def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path):
     for said in (
         "43 events read, 40 usable; not usable: 2 undecodable (first: badges.jsonl, row 41: 'nons",
         "1 out of domain (first: badges.jsonl, row 42: 'Hall' is not in rooms.txt; did you mean",
-        "1 of 2 groups of crowd never seen (lab)",
     ):
         assert said in noted(result)
-    assert not re.search("nonsense|usable|never seen", result.stdout)
+    assert not re.search("nonsense|usable", result.stdout)
 
 
 def test_examples_are_safe_to_show_on_a_terminal(tmp_path):
