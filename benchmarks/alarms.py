@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from benchmarks.checkouts import ROOT, apart
 from stream.config.loading import load
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.decoder import Record
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
         budget=alarms.budget,
         hash_key=bytes(32),
     )
-    reader.begin(dict.fromkeys(alarms.by_name, START_MS), ReadStart(whole=True))
+    reader.begin(dict.fromkeys(alarms.by_name, START_MS))
     before_s = time.process_time()
     for first in range(0, len(records), PIECE):
         reader.read(records[first : first + PIECE])

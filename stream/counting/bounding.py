@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from stream.counting.alike import Counting
     from stream.model.alarms import Budget
 
-__all__ = ["Bounds", "Capped", "Contributions", "left_out_of_period"]
+__all__ = ["Bounds", "Capped", "Contributions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class Bounds:
             period, cell), or one per duplicate key under unit ``event``.
         """
         left = self._narrowed(rows, self._first)
-        if left.asked is None or not self.per_user or not len(left):
+        if left.asked is None or not self.per_user:
             return left
         reached = int(firsts(left.unit.number, left.period, left.cell).sum())
         few = filters * reached * self.events_per_cell * len(self.distinct)
@@ -218,32 +218,27 @@ class Bounds:
             rows: every row of the window, in log order, compacted or not.
         """
         rows = self.compact(rows)
-        if self.per_user and len(rows):
+        if self.per_user:
             rows = rows.take(self._within_groups(rows))
             if any(self.distinct):  # a unit may reach a cell in several periods; it is one unit
                 rows = self._narrowed(rows, _first_of_unit)
         return rows
 
-    def capped(self, rows: Contributions) -> Capped:
-        """Return what ``apply`` leaves out, and why.
+    def capped(self, rows: Contributions, let_in: Contributions) -> Capped:
+        """Return what a window leaves out, and why.
 
         Args:
             rows: every row of the window, in log order, none of them compacted away.
+            let_in: those that a cap over a period lets in.
         """
-        single = replace(self, events_per_cell=len(rows) + 1).compact(rows)
-        if not self.per_user or not len(rows):
-            return Capped(repeats=len(rows) - len(single))
-        within = self._within_groups(single)
-        left = single.take(within)
-        few = self.compact(left)
-        counted = self.apply(rows)
-        beyond = ~np.isin(left.sequence, few.sequence)
+        single = replace(self, events_per_cell=len(rows) + 1).compact(let_in)
+        within = single.take(self._within_groups(single)) if self.per_user else single
+        few, counted = self.compact(within), self.apply(let_in)
         return Capped(
-            repeats=len(rows) - len(single) + len(few) - len(counted),
-            beyond_groups=len(single) - len(left),
-            people_beyond_groups=_people(single, ~within),
-            beyond_events=len(left) - len(few),
-            people_beyond_events=_people(left, beyond),
+            len(let_in) - len(single) + len(few) - len(counted),
+            *_left_out(single, within),
+            *_left_out(within, few),
+            *_left_out(rows, let_in),
         )
 
     def _narrowed(
@@ -298,17 +293,6 @@ def _joined(columns: Sequence[Any], name: str) -> Any:
     return np.concatenate(columns, axis=1 if name in PER_STATISTIC else 0)
 
 
-def left_out_of_period(rows: Contributions, left: Contributions) -> Capped:
-    """Return what a cap over a period leaves out of a window.
-
-    Args:
-        rows: every row of the window, in log order.
-        left: those that the cap lets in.
-    """
-    beyond = ~np.isin(rows.sequence, left.sequence)
-    return Capped(beyond_windows=int(beyond.sum()), people_beyond_windows=_people(rows, beyond))
-
-
 def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
     """Tell which rows of one statistic are the first of their unit and cell, if it counts units."""
     if not distinct:
@@ -316,9 +300,10 @@ def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
     return firsts(rows.unit.number, rows.cell)
 
 
-def _people(rows: Contributions, chosen: NDArray[np.bool_]) -> int:
-    """Return how many units the chosen rows are of."""
-    return len(np.unique(rows.unit.number[chosen]))
+def _left_out(rows: Contributions, left: Contributions) -> tuple[int, int]:
+    """Return how many rows are not among those left, and of how many units they are."""
+    out = ~np.isin(rows.sequence, left.sequence)
+    return int(out.sum()), len(np.unique(rows.unit.number[out]))
 
 
 def _words(hashes: NDArray[np.uint64] | None) -> tuple[NDArray[np.uint64], ...]:

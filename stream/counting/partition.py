@@ -17,8 +17,7 @@ from accountant.costs.charges import WindowKey
 from accountant.layouts import Layouts
 from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.counting.fates import drops_of
-from stream.counting.progress import AlarmProgress, beginnings, slice_start_ms
-from stream.counting.sharing import FeedCounters
+from stream.counting.sharing import FeedCounters, slice_start_ms
 from stream.events.decoder import Decoder, Drop, Records
 from stream.events.marks import claims_mark, verified_mark
 from stream.model.feeds import Clock
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from accountant.layouts import Growth
     from accountant.records import Used
     from stream.counting.bounding import Capped
+    from stream.counting.counter import CellVector
+    from stream.counting.sharing import SharedCounter
     from stream.events.decoder import Batch, Record
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
@@ -125,12 +126,10 @@ class PartitionReader:
         self.hash_key = hash_key
         self._told = told
         self._counters = FeedCounters(alarms, budget, whole=bool(told.get("on_capped")))
-        self._states = {
-            alarm.id: AlarmProgress(alarm, self._counters.of(alarm.id), budget) for alarm in alarms
-        }
         self.newest_append_ms = -1
         """Append time of the newest record read so far; for the custodian's eyes."""
-        self._start = ReadStart(whole=True)
+        self.start = ReadStart(whole=True)
+        """What is known about the log before the first record that is read; set before that."""
         self._first_append_ms: int | None = None
         self._arrival_ms = -1
         self._mark_ms = -1
@@ -138,41 +137,20 @@ class PartitionReader:
         self._marks: deque[tuple[int, int]] = deque()
         self._unmarked: list[Records] = []
 
-    def begin(
-        self,
-        cursors: Mapping[str, int],
-        start: ReadStart,
-        used: Mapping[str, Used] | None = None,
-    ) -> None:
+    def begin(self, cursors: Mapping[str, int], used: Mapping[str, Used] | None = None) -> int:
         """Start at the oldest undecided window of every query.
 
         Args:
             cursors: per alarm id the start (ms) of its oldest undecided window.
-            start: what is known about the log before the first record that will be read.
-            used: as for :meth:`reads_from_ms`.
-        """
-        self._start = start
-        began = beginnings(self._states.values(), cursors, used or {})
-        for alarm_id, state in self._states.items():
-            state.began, seed = began[alarm_id]
-            state.counter.begin(state.began, seed)
-            state.go_to(state.alarm.calendar.first_starting_at(cursors[alarm_id]))
-
-    def reads_from_ms(
-        self, cursors: Mapping[str, int], used: Mapping[str, Used] | None = None
-    ) -> int:
-        """Return since when records were appended that have to be read.
-
-        Args:
-            cursors: as for :meth:`begin`.
             used: per alarm id what people had used up through a window before that, where it is
                 known; else windows are counted again from the beginning of the period.
+
+        Returns:
+            Since when records were appended that have to be read.
         """
-        began = beginnings(self._states.values(), cursors, used or {})
-        return min(
-            slice_start_ms(state.alarm, state.alarm.calendar.counted(began[alarm_id][0])[0])
-            for alarm_id, state in self._states.items()
-        )
+        for counter in self._counters.all:
+            counter.begin(cursors, used or {})
+        return min(counter.read_ms for counter in self._counters.all)
 
     def read(self, records: Sequence[Record] | Records) -> None:
         """Count records, in log order."""
@@ -212,15 +190,18 @@ class PartitionReader:
 
     def oldest_open_cut_ms(self) -> int | None:
         """Return the earliest cut (window end + grace) not passed yet; ``None`` without alarms."""
-        return min((state.cut_ms for state in self._states.values()), default=None)
+        return min((counter.cut_ms for counter in self._counters.all), default=None)
 
     def partials(self) -> Iterable[Partial]:
         """Yield the partials of every window that is complete by now, each once, oldest first."""
-        for state in self._states.values():
-            while self._passed(state.cut_ms) and not self._over(state):
-                if self._belongs(state):
-                    yield self._partial(state)
-                state.go_to(state.index + 1)
+        for counter in self._counters.all:
+            while self._passed(counter.cut_ms) and not self._over(counter):
+                capped = counter.capped() if self._told.get("on_capped") else None
+                counted = counter.cut()
+                if self._belongs(counter):
+                    for alarm, vector in counted:
+                        yield self._partial(counter, alarm, vector, capped)
+                counter.go_to(counter.index + 1)
 
     def resume_mark(self) -> tuple[int, int] | None:
         """Return ``(time_ms, offset)`` of the last mark at or before the oldest open slice.
@@ -228,7 +209,8 @@ class PartitionReader:
         Reading again from that offset counts every open window again. Marks before it are
         forgotten. ``None`` where no mark is that old.
         """
-        oldest_ms = min((state.slice_ms for state in self._states.values()), default=-1)
+        slices_ms = (slice_start_ms(each.alarm, each.counted_ms) for each in self._counters.all)
+        oldest_ms = min(slices_ms, default=-1)
         while len(self._marks) > 1 and self._marks[1][0] <= oldest_ms:
             self._marks.popleft()
         return self._marks[0] if self._marks and self._marks[0][0] <= oldest_ms else None
@@ -238,35 +220,36 @@ class PartitionReader:
             return True
         return self._arrival_ms >= cut_ms + self.feed.max_append_time_regression_ms
 
-    def _over(self, state: AlarmProgress) -> bool:
+    def _over(self, counter: SharedCounter) -> bool:
         """Whether the next window reaches beyond a replayed history; the last mark may."""
         if self.feed.clock is not Clock.WATERMARKS or self.feed.history is None:
             return False
-        return state.end_ms > self.feed.history[1]
+        return counter.end_ms > self.feed.history[1]
 
-    def _belongs(self, state: AlarmProgress) -> bool:
+    def _belongs(self, counter: SharedCounter) -> bool:
         """Whether all records that the next window takes are routed alike, some of them here."""
         partitions = partitions_of_window(
-            state.alarm, self.feed, self.layouts, state.counted_ms, state.end_ms
+            counter.alarm, self.feed, self.layouts, counter.counted_ms, counter.end_ms
         )
         return partitions is not None and self.partition < partitions
 
-    def _partial(self, state: AlarmProgress) -> Partial:
-        vector = state.counter.cut(state.index, state.alarm.id)
-        key = WindowKey(end_ms=state.end_ms, query=state.alarm.id, start_ms=state.start_ms)
-        usage, told = state.counter.usage(state.index), self._told
+    def _partial(
+        self, counter: SharedCounter, alarm: Alarm, vector: CellVector, capped: Capped | None
+    ) -> Partial:
+        key = WindowKey(end_ms=counter.end_ms, query=alarm.id, start_ms=counter.start_ms)
+        usage, told = counter.usage, self._told
         if usage is not None and (tell := told.get("on_people")):
             tell(key, usage.met, usage.beyond)
-        if capped := told.get("on_capped"):
-            capped(key, state.counter.capped(state.index))
+        if capped is not None and (tell_capped := told.get("on_capped")):
+            tell_capped(key, capped)
         return Partial(
             key=key,
             partition=self.stored_partition,
-            fingerprint=state.alarm.fingerprint,
+            fingerprint=alarm.fingerprint,
             topic_id=self._topic_id,
-            complete=self._complete(state.read_ms),
+            complete=self._complete(counter.read_ms),
             used=None if usage is None else usage.encoded(),
-            cells=len(state.alarm.aggregates) * len(state.alarm.counted),
+            cells=len(alarm.aggregates) * len(alarm.counted),
             index=vector.index,
             value=vector.value,
             first_offset=vector.first_offset,
@@ -276,13 +259,13 @@ class PartitionReader:
         )
 
     def _complete(self, slice_ms: int) -> bool:
-        if self._start.whole:
+        if self.start.whole:
             return True
         if self._first_append_ms is not None and self._first_append_ms < slice_ms:
             return True
         if self._first_mark_ms is not None and self._first_mark_ms <= slice_ms:
             return True
-        return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
+        return self.start.live_from_ms is not None and self.start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
         for partitions, run in self._routed(records):
@@ -357,7 +340,7 @@ class PartitionReader:
             self._unmarked.append(records)
             return
         # Windows before the first mark are incomplete then, and say so.
-        self._start = replace(self._start, whole=False, live_from_ms=None)
+        self.start = replace(self.start, whole=False, live_from_ms=None)
         self.take_note(kept, {Drop.UNMARKED.value: kept})
         self._unmarked.clear()
 

@@ -18,6 +18,7 @@ from operators.conditions.weights import Weight
 from stream.counting.fates import Fate
 from stream.counting.filtering import passing
 from stream.counting.filters import asked
+from stream.counting.sums import SUM_LIMIT
 from stream.events.texts import Lexicon, Texts
 
 if TYPE_CHECKING:
@@ -37,16 +38,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ONE_EACH",
     "PER_STATISTIC",
-    "WEIGHT_LIMIT",
     "Columns",
     "Rows",
     "Table",
     "in_some",
     "project",
 ]
-
-WEIGHT_LIMIT: Final = 2**62
-"""No weight and no sum passes this: beyond it they saturate."""
 
 ONE_EACH: Final = (Weight.COUNT, Weight.DISTINCT_UNITS)
 """Statistics to which every event that counts adds 1."""
@@ -120,10 +117,10 @@ def project(
     its terms, and it weighs what it weighs in all those that it counts in.
 
     Args:
-        alarm: whose WHERE, domain and aggregates to apply; no weight passes ``WEIGHT_LIMIT``.
+        alarm: whose WHERE, domain and aggregates to apply; no weight passes ``SUM_LIMIT``.
         columns: of a batch.
-        wheres: filters that take the place of the alarm's WHERE; a row is asked for if one of them
-            is true of it. None for the alarm's own.
+        wheres: if more than one, they take the place of the alarm's WHERE; a row is asked for if
+            one of them is true of it.
 
     Returns:
         The rows left, in log order, and the fate of every row of the batch, shape (n,): ``USED``
@@ -135,7 +132,7 @@ def project(
     batch = columns.batch
     count = len(batch)
     asked = np.ones(count, np.bool_)
-    filters = columns.asked(tuple(wheres)) if wheres else None
+    filters = columns.asked(tuple(wheres)) if len(wheres) > 1 else None
     if filters is not None:
         asked &= filters.any(axis=1)
     elif alarm.where is not None:
@@ -329,7 +326,7 @@ def _float_granules(values: NDArray[np.float64], resolution: Fraction) -> NDArra
     """Return finite values in granules, to the nearest, halves to even."""
     with np.errstate(over="ignore"):
         granules = np.rint(values / float(resolution))
-    limit = float(WEIGHT_LIMIT)
+    limit = float(SUM_LIMIT)
     return np.clip(granules, -limit, limit).astype(np.int64)
 
 
@@ -342,7 +339,7 @@ def _integer_granules(
     over, under = resolution.numerator, resolution.denominator
     # Values beyond the clips by a step or more end there anyway; without them nothing overflows.
     least, most = (lo - 1) * over // under, -(-(hi + 1) * over // under)
-    if max(abs(least), abs(most)) * under + 2 * over < WEIGHT_LIMIT:
+    if max(abs(least), abs(most)) * under + 2 * over < SUM_LIMIT:
         scaled = np.clip(values, least, most) * under
         whole, rest = np.divmod(scaled, over)
         whole += (2 * rest > over) | ((2 * rest == over) & (whole % 2 == 1))

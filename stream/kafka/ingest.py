@@ -276,15 +276,17 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
             live_from_ms = runtime.clock_ms() + feed.idle_partition_timeout_ms
             begin = (await probe.beginning_offsets([partition]))[partition]
             end = (await probe.end_offsets([partition]))[partition]
-            oldest_ms = reader.reads_from_ms(cursors, used)
+            oldest_ms = reader.begin(cursors, used)
             if feed.clock is Clock.WATERMARKS:
                 marked = await in_thread(ledger.counts.mark_before, feed.name, number, oldest_ms)
                 offset = begin if marked is None else max(marked, begin)
-                start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
+                reader.start = ReadStart(
+                    whole=begin == 0 or (marked is not None and marked >= begin)
+                )
             else:
                 offset = await _appended_since(probe, partition, oldest_ms, begin, end)
-                start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
-            reader.begin(cursors, start, used)
+                whole = begin == 0 or offset > begin
+                reader.start = ReadStart(whole=whole, live_from_ms=live_from_ms)
             opened = {feed.name: {number: (offset, Stand.OPENED)}}
             await in_thread(ledger.counts.put_places, opened)
             return Assigned(feed, reader, offset)

@@ -164,7 +164,8 @@ class Source:
                 first = next(records, None)
                 whole = records if first is None else chain((first,), records)
                 stretches = _by_records(reader, last_cut_ms, whole)
-            reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
+            reader.begin(cursors)
+            reader.start = ReadStart(whole=first is None or first.offset == 0)
             lanes.append(Lane(reader, stretches))
         return lanes
 

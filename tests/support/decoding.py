@@ -63,7 +63,8 @@ def a_reader(
         hash_key=HASH_KEY,
         **more,
     )
-    reader.begin({query.id: first for query in alarms}, ReadStart(whole=whole))
+    reader.begin({query.id: first for query in alarms})
+    reader.start = ReadStart(whole=whole)
     return reader
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from accountant.records import Used
 from accountant.units import PrivacyUnit
 from operators.conditions.score import score_of
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.codings import coding_of
 from stream.events.decoder import Record
 from stream.model.alarms import cells_per_unit
@@ -91,7 +91,7 @@ def read(
     """Read one partition to its end, split into reads at ``cuts``, and return every partial."""
     reader = reader_for(alarms, twin=twin, partition=partition, partitions=setup.partitions)
     first = dict.fromkeys(alarms.by_name, START_MS - 3 * MINUTE_MS)
-    reader.begin(cursors or first, ReadStart(whole=True), used)
+    reader.begin(cursors or first, used)
     records = [record_of(setup, message) for message in messages]
     found: Partials = {}
     edges = [0, *cuts, len(records)]
@@ -257,7 +257,7 @@ def scattered(alarms: Alarms, setup: Setup, log: Log, rng: random.Random, twin: 
                 and rng.random() < 0.5
             }
             reader = reader_for(alarms, twin=twin, partition=partition, partitions=setup.partitions)
-            from_ms = reader.reads_from_ms(cursors, used)
+            from_ms = reader.begin(cursors, used)
             first = next(
                 (at for at, m in enumerate(messages) if m.log_append and m.append_ms >= from_ms),
                 len(messages),

@@ -60,7 +60,7 @@ def test_every_event_left_out_is_told_once(bounds, rng):
         return len(people), len(set(people))
 
     told = Capped(walked.count("repeat"), *beyond("groups"), *beyond("events"))
-    assert bounds.capped(rows) == told
+    assert bounds.capped(rows, rows) == told
     counted = [at for at, fate in enumerate(walked) if not fate]
     assert bounds.apply(rows).sequence.tolist() == counted
 

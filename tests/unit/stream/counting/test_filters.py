@@ -21,8 +21,7 @@ from tests.support.contributions import random_rows
 from tests.unit.stream.counting.test_sharing import _SETUPS, told_apart
 
 _MANY = 70  # more than a word has bits
-_WIDTHS = {"narrow": 2**20, "wide": 0}
-
+_WIDTHS = {"narrow": 2**62, "wide": 0}
 
 _LEAVES = [
     *(IsNull(name) for name in ("amount", "open", "event")),
@@ -58,7 +57,7 @@ def test_filters_that_are_counted_together_count_what_they_do_alone(setup, width
     """Sums, offsets and all, with duplicates, late rows, nulls and caps, compacted at every row."""
     monkeypatch.setattr(counter, "_COMPACT_ROWS", 0)
     monkeypatch.setattr(counter, "_CHUNK_ROWS", 7)
-    monkeypatch.setattr(counter, "_NARROW", _WIDTHS[width])
+    monkeypatch.setattr(filters, "SUM_LIMIT", _WIDTHS[width])
     monkeypatch.setattr(filters, "_TABLE", 3 * _MANY)
     assert not _counts_otherwise(setup, random.Random(f"filters {setup} {width}"))
 

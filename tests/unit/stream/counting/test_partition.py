@@ -51,7 +51,8 @@ _MARKED = _CONFIG.replace(
 def reader_from(start_ms=0, start=_WHOLE, config=_CONFIG):
     """Return a reader that begins with the window at ``start_ms``."""
     reader = reader_for(loaded(config))
-    reader.begin({"crowd": start_ms}, start)
+    reader.begin({"crowd": start_ms})
+    reader.start = start
     return reader
 
 
