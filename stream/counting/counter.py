@@ -106,8 +106,8 @@ class WindowCounter:
             raise ValueError("a statistic's weights lie within 2**62")
         self._bounds = Bounds.of(alarm, budget)
         self._unbounded = self._bounds.unbounded
-        per_user = budget.unit is PrivacyUnit.USER and budget.periods is not None
-        self._periods = budget.periods if per_user else Periods.lifetime()
+        per_user = budget.unit is PrivacyUnit.USER
+        self._periods = (per_user and budget.periods) or Periods.lifetime()
         self._groups: defaultdict[tuple[int, int], _Group] = defaultdict(self._no_rows)
         self._floor = _NO_FLOOR
         self._began = _NO_FLOOR  # the first floor
@@ -235,11 +235,11 @@ class WindowCounter:
         self._rows_seen += len(rows)
         # Windows never fall as times rise: what the extremes share, all rows share.
         times, appends = (np.array([of.min(), of.max()]) for of in (rows.time_ms, rows.append_ms))
-        first, last, found = self._windows(times.repeat(2), np.tile(appends, 2))
+        first, last, _ = self._windows(times.repeat(2), np.tile(appends, 2))
         counted: _Where = _EVERY
-        if not _counted(first, last, found).all() or np.ptp(first) or np.ptp(last):
+        if (first > last).any() or np.ptp(first) or np.ptp(last):
             first, last, fates[:] = self._windows(rows.time_ms, rows.append_ms)
-            counted = np.flatnonzero(_counted(first, last, fates))
+            counted = np.flatnonzero(first <= last)
             if not len(counted):
                 return
             if len(counted) < len(rows):
@@ -260,8 +260,7 @@ class WindowCounter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
         """Return the first and the last window that count each row, and its fate, shape (n,) each.
 
-        None counts a row where the first is greater than the last, or that has another fate than
-        ``USED``.
+        Where none does, the first is greater than the last.
         """
         timely = _valid(time_ms) & _valid(append_ms)
         punctual = timely & (time_ms - append_ms <= self._skew_ms)  # bad times may wrap: masked
@@ -273,7 +272,7 @@ class WindowCounter:
         fates[first > last] = Fate.UNASKED
         fates[~punctual] = Fate.EARLY
         fates[~timely] = Fate.BAD_TIME
-        return taking, last, fates
+        return taking, np.where(fates == Fate.USED, last, _NO_FLOOR), fates
 
     def _count(self, group: _Group, rows: Rows, sequence: NDArray[np.int64], where: _Where) -> None:
         """Count the rows at ``where``, which belong to a group."""
@@ -395,13 +394,6 @@ def _without_others(rows: Contributions) -> Contributions:
     if len(rows) < len(rows.unit.roster) // _SHARE_OF_ROSTER:
         return replace(rows, unit=rows.unit.trimmed())
     return rows
-
-
-def _counted(
-    first: NDArray[np.int64], last: NDArray[np.int64], fates: NDArray[np.uint8]
-) -> NDArray[np.bool_]:
-    """Tell which rows some window counts, given what ``_windows`` returns."""
-    return (fates == Fate.USED) & (first <= last)
 
 
 def _valid(times: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -6,10 +6,11 @@ slice of the log alone (promise 2), so reading the slice again gives the same pa
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 import numpy as np
 
@@ -38,25 +39,12 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
 
-__all__ = ["PartitionReader", "ReadStart", "Told", "slice_start_ms"]
+__all__ = ["PartitionReader", "Told", "slice_start_ms"]
 
 
+_NEVER_MS: Final = int(np.iinfo(np.int64).max)
 _MOST_UNMARKED = 1_000_000
 """Records that may precede a feed's first mark."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadStart:
-    """Where reading begins, and what is known about the log before that point.
-
-    Args:
-        whole: the log starts at offset 0, or a record before the slice is still retained.
-        live_from_ms: wall clock when reading began at the log's end; slices that start later
-            cannot have lost a record. ``None`` for files.
-    """
-
-    whole: bool
-    live_from_ms: int | None = None
 
 
 class Told(TypedDict, total=False):
@@ -128,12 +116,17 @@ class PartitionReader:
         self._counters = FeedCounters(alarms, budget, whole=bool(told.get("on_capped")))
         self.newest_append_ms = -1
         """Append time of the newest record read so far; for the custodian's eyes."""
-        self.start = ReadStart(whole=True)
-        """What is known about the log before the first record that is read; set before that."""
-        self._first_append_ms: int | None = None
+        self.whole_from_ms = -math.inf
+        """No record is lost of slices that start then or later: of none, where the log is whole.
+
+        Set before the first record is read, where the log begins later than that.
+        """
         self._arrival_ms = -1
         self._mark_ms = -1
-        self._first_mark_ms: int | None = None
+        self._first_mark_ms = _NEVER_MS
+        self._until_ms = _NEVER_MS
+        if feed.clock is Clock.WATERMARKS and feed.history is not None:
+            self._until_ms = feed.history[1]  # no window beyond it is counted; the last mark may be
         self._marks: deque[tuple[int, int]] = deque()
         self._unmarked: list[Records] = []
 
@@ -164,8 +157,7 @@ class PartitionReader:
             return
         self._count(records)
         if len(appended):
-            if self._first_append_ms is None:
-                self._first_append_ms = int(appended[0])
+            self.whole_from_ms = min(self.whole_from_ms, int(appended[0]) + 1)
             self._arrival_ms = max(self._arrival_ms, int(appended.max()))
 
     def count_batch(self, batch: Batch) -> None:
@@ -195,7 +187,7 @@ class PartitionReader:
     def partials(self) -> Iterable[Partial]:
         """Yield the partials of every window that is complete by now, each once, oldest first."""
         for counter in self._counters.all:
-            while self._passed(counter.cut_ms) and not self._over(counter):
+            while self._passed(counter.cut_ms) and counter.end_ms <= self._until_ms:
                 capped = counter.capped() if self._told.get("on_capped") else None
                 counted = counter.cut()
                 if self._belongs(counter):
@@ -216,15 +208,8 @@ class PartitionReader:
         return self._marks[0] if self._marks and self._marks[0][0] <= oldest_ms else None
 
     def _passed(self, cut_ms: int) -> bool:
-        if self.feed.clock is Clock.WATERMARKS and self._mark_ms >= cut_ms:
-            return True
-        return self._arrival_ms >= cut_ms + self.feed.max_append_time_regression_ms
-
-    def _over(self, counter: SharedCounter) -> bool:
-        """Whether the next window reaches beyond a replayed history; the last mark may."""
-        if self.feed.clock is not Clock.WATERMARKS or self.feed.history is None:
-            return False
-        return counter.end_ms > self.feed.history[1]
+        arrived_ms = self._arrival_ms - self.feed.max_append_time_regression_ms
+        return max(self._mark_ms, arrived_ms) >= cut_ms
 
     def _belongs(self, counter: SharedCounter) -> bool:
         """Whether all records that the next window takes are routed alike, some of them here."""
@@ -247,7 +232,7 @@ class PartitionReader:
             partition=self.stored_partition,
             fingerprint=alarm.fingerprint,
             topic_id=self._topic_id,
-            complete=self._complete(counter.read_ms),
+            complete=counter.read_ms >= self.whole_from_ms,
             used=None if usage is None else usage.encoded(),
             cells=len(alarm.aggregates) * len(alarm.counted),
             index=vector.index,
@@ -257,15 +242,6 @@ class PartitionReader:
             counted_on=self._counted_on,
             revision=self.layouts.revision,
         )
-
-    def _complete(self, slice_ms: int) -> bool:
-        if self.start.whole:
-            return True
-        if self._first_append_ms is not None and self._first_append_ms < slice_ms:
-            return True
-        if self._first_mark_ms is not None and self._first_mark_ms <= slice_ms:
-            return True
-        return self.start.live_from_ms is not None and self.start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
         for partitions, run in self._routed(records):
@@ -278,9 +254,6 @@ class PartitionReader:
 
         By the append time that the broker gave a record: what its sender says decides nothing.
         """
-        if not self.layouts.growths:
-            yield self.layouts.first, records
-            return
         partitions = self.layouts.at(records.timestamp_ms)
         edges = np.flatnonzero(np.diff(partitions)) + 1
         for start, stop in pairwise((0, *edges.tolist(), len(records))):
@@ -291,13 +264,10 @@ class PartitionReader:
         """Return rows with the append times that their feed's clock gives them."""
         if self.feed.clock is not Clock.WATERMARKS:
             return batch
+        until_ms = self._mark_ms + self.feed.watermark_interval_ms
         if self._mark_ms < 0:
-            first_ms = (
-                np.iinfo(np.int64).max if self._first_mark_ms is None else self._first_mark_ms
-            )
-            return replace(batch, append_ms=np.minimum(batch.time_ms, first_ms - 1))
-        last_ms = self._mark_ms + self.feed.watermark_interval_ms - 1
-        return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, last_ms))
+            until_ms = self._first_mark_ms
+        return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, until_ms - 1))
 
     def _read_punctuated(self, records: Records) -> None:
         """Count runs of events between marks.
@@ -320,15 +290,16 @@ class PartitionReader:
                 continue
             if mark.time_ms <= self._mark_ms:
                 continue
-            if self._first_mark_ms is None:
+            if self._mark_ms < 0:
                 self._first_mark_ms = mark.time_ms
+                self.whole_from_ms = min(self.whole_from_ms, mark.time_ms)
                 self._count_unmarked()
             self._count(records.between(start, at).where(events[start:at]))
             start = at
             self._mark_ms = mark.time_ms
             self._marks.append((mark.time_ms, int(records.offset[at])))
         rest = records.between(start, len(records)).where(events[start:])
-        if self._first_mark_ms is None:
+        if self._mark_ms < 0:
             self._keep_unmarked(rest)
         else:
             self._count(rest)
@@ -340,7 +311,7 @@ class PartitionReader:
             self._unmarked.append(records)
             return
         # Windows before the first mark are incomplete then, and say so.
-        self.start = replace(self.start, whole=False, live_from_ms=None)
+        self.whole_from_ms = math.inf
         self.take_note(kept, {Drop.UNMARKED.value: kept})
         self._unmarked.clear()
 

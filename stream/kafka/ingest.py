@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import os
 import time
 from collections import defaultdict
@@ -27,7 +28,6 @@ from aiokafka.errors import (
 )
 
 from accountant.records import PartialStatus, Stand
-from stream.counting.partition import ReadStart
 from stream.decisions.steps import Step
 from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
@@ -280,13 +280,13 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
             if feed.clock is Clock.WATERMARKS:
                 marked = await in_thread(ledger.counts.mark_before, feed.name, number, oldest_ms)
                 offset = begin if marked is None else max(marked, begin)
-                reader.start = ReadStart(
-                    whole=begin == 0 or (marked is not None and marked >= begin)
-                )
+                whole, whole_from_ms = marked is not None and marked >= begin, math.inf
             else:
                 offset = await _appended_since(probe, partition, oldest_ms, begin, end)
-                whole = begin == 0 or offset > begin
-                reader.start = ReadStart(whole=whole, live_from_ms=live_from_ms)
+                # What is appended while reading catches up cannot be deleted before it is read.
+                whole, whole_from_ms = offset > begin, live_from_ms
+            if begin and not whole:
+                reader.whole_from_ms = whole_from_ms
             opened = {feed.name: {number: (offset, Stand.OPENED)}}
             await in_thread(ledger.counts.put_places, opened)
             return Assigned(feed, reader, offset)

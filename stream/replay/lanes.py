@@ -7,13 +7,13 @@ event time. Of an export, offsets and append times are the log's own.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from accountant.errors import ConfigError, DataError
-from stream.counting.partition import ReadStart
 from stream.events.files import EventFiles
 from stream.model.feeds import Clock
 from stream.replay.exports import export_info, read_log
@@ -165,7 +165,8 @@ class Source:
                 whole = records if first is None else chain((first,), records)
                 stretches = _by_records(reader, last_cut_ms, whole)
             reader.begin(cursors)
-            reader.start = ReadStart(whole=first is None or first.offset == 0)
+            if first is not None and first.offset:
+                reader.whole_from_ms = math.inf
             lanes.append(Lane(reader, stretches))
         return lanes
 

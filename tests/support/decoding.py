@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.hashing import KeyedHash
 from stream.model.feeds import Codec, Feed, Field, FieldType
@@ -64,7 +65,8 @@ def a_reader(
         **more,
     )
     reader.begin({query.id: first for query in alarms})
-    reader.start = ReadStart(whole=whole)
+    if not whole:
+        reader.whole_from_ms = math.inf
     return reader
 
 
