@@ -39,7 +39,7 @@ from stream.windows.localtime import TIME_LIMIT_MS
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -168,7 +168,7 @@ class WindowCounter:
                 counted = self._bounds.apply(rows if usage is None else usage.take(rows))
                 if before:
                     counted = counted.take(counted.sequence >= before)
-                self._add_up(whole.sums, counted)
+                self._add_bounded(whole.sums, counted)
         places, values = whole.sums.nonzero()
         starts = np.searchsorted(places, np.arange(self._filters + 1) * self._size).tolist()
         least, most = whole.first_offset, whole.last_offset
@@ -198,14 +198,14 @@ class WindowCounter:
         common = np.flatnonzero(always.any(axis=1))
         counted = self._bounds.apply(rows.take(common))
         counted = replace(counted, asked=always[np.searchsorted(rows.sequence, counted.sequence)])
-        self._add_up(sums, counted)
+        self._add_bounded(sums, counted)
         sometimes = asked & ~always
         apart = np.flatnonzero(sometimes.any(axis=1))
         rows, sometimes = rows.take(apart), sometimes[apart]
         for at in range(self._filters):
             own = of_filter(sometimes, at)
             if own.any():
-                self._add_up(sums, self._bounds.apply(rows.take(own)), filter_at=at)
+                self._add_bounded(sums, self._bounds.apply(rows.take(own)), at)
 
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
         """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cuts``."""
@@ -281,61 +281,56 @@ class WindowCounter:
             group.reach(offsets[0], offsets[-1])
         else:
             group.reach(*ends(rows.asked[where], self._filters, offsets))
-        if self._unbounded:
-            self._add_up(group.sums, rows, where, self._unbounded)
-            if len(self._unbounded) == len(self._statistics):
-                return
-        rows = rows.take(where)
-        kept = Contributions(
-            sequence[where],
+        for statistic in self._unbounded:
+            here = where
+            if len(self._statistics) > 1:
+                here = np.arange(len(rows))[where][rows.counts[where, statistic]]
+            weight = None if self._one_each[statistic] else rows.weight[here, statistic]
+            asked = None if rows.asked is None else rows.asked[here]
+            self._add_up(group.sums, rows.cell[here] + statistic * self._cells, weight, asked)
+        if len(self._unbounded) < len(self._statistics):
+            kept = self._entries(rows.take(where), sequence[where])
+            if self._whole:
+                group.parts.append(kept)
+            else:
+                group.keep(kept, self._bounds, self._filters)
+
+    def _entries(self, rows: Rows, sequence: NDArray[np.int64]) -> Contributions:
+        """Return what rows may add to the statistics that do not count every row."""
+        entries = Contributions(
+            sequence,
             self._periods.of(rows.time_ms),
             rows.unit,
             rows.cell,
-            rows.weight,
-            rows.counts,
+            rows.weight[:, 0],
             rows.event_id if self._bounds.deduplicate else None,
             rows.asked,
         )
-        if self._unbounded:
-            counts = rows.counts.copy()
-            counts[list(self._unbounded)] = False
-            kept = kept.counting(counts)
-        if self._whole:
-            group.parts.append(kept)
-        else:
-            group.keep(kept, self._bounds, self._cells, self._filters)
+        if len(self._statistics) == 1:
+            return entries
+        counts = rows.counts.copy()
+        counts[:, list(self._unbounded)] = False
+        at, statistic = np.nonzero(counts)
+        place, weight = rows.cell[at] + statistic * self._cells, rows.weight[at, statistic]
+        return replace(entries.take(at), place=place, weight=weight)
+
+    def _add_bounded(self, sums: Sums, rows: Contributions, filter_at: int = 0) -> None:
+        """Add what is left after bounding to the sums of one filter, or of those that rows name."""
+        weight = None if all(self._one_each) else rows.weight
+        self._add_up(sums, rows.place + filter_at * self._size, weight, rows.asked)
 
     def _add_up(
         self,
         sums: Sums,
-        rows: Rows | Contributions,
-        where: _Where = _EVERY,
-        statistics: Iterable[int] | None = None,
-        *,
-        filter_at: int = 0,
+        place: NDArray[np.int64],
+        weight: NDArray[np.int64] | None,
+        asked: NDArray[np.uint64] | None,
     ) -> None:
-        """Add the rows at ``where`` that count in some statistics to the sums of their cells.
-
-        Rows that say which filters are true of them are added to those of each, others to those of
-        one filter.
-        """
-        for statistic in self._statistics if statistics is None else statistics:
-            here = where
-            if len(self._statistics) > 1:
-                here = np.arange(len(rows))[where][rows.counts[statistic][where]]
-            place = rows.cell[here] + (statistic * self._cells + filter_at * self._size)
-            weight = None if self._one_each[statistic] else rows.weight[statistic][here]
-            if rows.asked is None:
-                sums.add(place, weight)
-            else:
-                spread(
-                    sums,
-                    rows.asked[here],
-                    filters=self._filters,
-                    place=place,
-                    weight=weight,
-                    size=self._size,
-                )
+        """Add to sums, of each filter that is true where rows say which are."""
+        if asked is None:
+            sums.add(place, weight)
+        else:
+            spread(sums, asked, filters=self._filters, place=place, weight=weight, size=self._size)
 
     def _no_rows(self) -> _Group:
         """Return a group without rows."""
@@ -372,7 +367,7 @@ class _Group:
         np.minimum(self.first_offset, first, out=self.first_offset)
         np.maximum(self.last_offset, last, out=self.last_offset)
 
-    def keep(self, rows: Contributions, bounds: Bounds, cells: int, filters: int) -> None:
+    def keep(self, rows: Contributions, bounds: Bounds, filters: int) -> None:
         """Remember rows, and compact when as many are new as were left the last time."""
         if self.full is not None:
             rows = self.full.narrowed(rows)
@@ -385,8 +380,8 @@ class _Group:
         if self.pending > max(_COMPACT_ROWS, self.compacted):
             self.parts = [bounds.compact(Contributions.join(self.parts), filters)]
             self.compacted, self.pending = len(self.parts[0]), 0
-            if rows.asked is None and any(cap is not None for cap in bounds.caps):
-                self.full = Full(self.parts[0], bounds.caps, cells)
+            if rows.asked is None and bounds.limited:
+                self.full = Full(self.parts[0], bounds)
 
 
 def _without_others(rows: Contributions) -> Contributions:

@@ -37,11 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ONE_EACH",
-    "PER_STATISTIC",
     "Columns",
     "Rows",
     "Table",
-    "in_some",
     "project",
 ]
 
@@ -50,33 +48,22 @@ ONE_EACH: Final = (Weight.COUNT, Weight.DISTINCT_UNITS)
 
 
 class Table:
-    """Columns of n rows: a dataclass with ``cell``; those named below have one line a statistic."""
+    """Columns of n rows, each of shape (n, ...) or ``None``: a dataclass with ``unit``."""
 
     __slots__ = ()
-    cell: NDArray[np.int64]
+    unit: Units
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.cell)
+        return len(self.unit)
 
     def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Self:
         """Return the rows of a slice, at some positions, or where a mask is true."""
         if not isinstance(rows, slice) and rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         made: Any = type(self)
-        columns = (_taken(name, getattr(self, name), rows) for name in made.__slots__)
-        return cast("Self", made(*columns))
-
-
-PER_STATISTIC: Final = ("weight", "counts")
-
-
-def _taken(name: str, column: Any, rows: slice | NDArray[Any]) -> Any:
-    if column is None:
-        return None
-    if name not in PER_STATISTIC:
-        return column[rows]
-    return column[:, rows] if isinstance(rows, slice) else column.take(rows, axis=1)
+        columns = (getattr(self, name) for name in made.__slots__)
+        return cast("Self", made(*(None if each is None else each[rows] for each in columns)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +75,8 @@ class Rows(Table):
         append_ms: shape (n,), int64: append times, each given by the broker.
         offset: shape (n,), int64: offsets, not decreasing; equal ones (Arrow) in message order.
         cell: shape (n,), int64: in ``[0, len(query.counted))``.
-        weight: shape (statistics, n), int64: what the event adds to each statistic of its cell.
-        counts: shape (statistics, n), bool: which statistics it counts in, at least one.
+        weight: shape (n, statistics), int64: what the event adds to each statistic of its cell.
+        counts: shape (n, statistics), bool: which statistics it counts in, at least one.
         unit: of n rows.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
         asked: shape (n, words), uint64: which of many filters are true of each row, as
@@ -137,24 +124,24 @@ def project(
         asked &= filters.any(axis=1)
     elif alarm.where is not None:
         asked &= columns.passing(alarm.where)
-    counts = np.empty((len(alarm.aggregates), count), np.bool_)
+    counts = np.empty((count, len(alarm.aggregates)), np.bool_)
     for statistic, spec in enumerate(alarm.aggregates):
-        counts[statistic] = in_some([columns.filtered(part) for part in _parts(spec)])
-    asked &= in_some(counts)
+        parts = [columns.filtered(part) for part in _parts(spec)]
+        counts[:, statistic] = np.logical_or.reduce(parts)
+    asked &= counts.any(axis=1)
 
     cell, known = columns.cells(alarm.counted)
     inside = asked & known
-    weight = np.ones((len(alarm.aggregates), count), np.int64)
+    weight = np.ones(counts.shape, np.int64)
     for statistic, spec in enumerate(alarm.aggregates):
         if spec.kind is Weight.LINEAR:
-            counts[statistic], weight[statistic] = _linear(spec, columns)
+            counts[:, statistic], weight[:, statistic] = _linear(spec, columns)
             continue
         if spec.field is not None:
-            counts[statistic] &= columns.present(spec.field)
+            counts[:, statistic] &= columns.present(spec.field)
         if spec.kind not in ONE_EACH:
-            weight[statistic] = _weights(spec, columns.granules(spec), cell)
-    keep = inside.copy()
-    keep &= in_some(counts)
+            weight[:, statistic] = _weights(spec, columns.granules(spec), cell)
+    keep = inside & counts.any(axis=1)
 
     rows = Rows(
         batch.time_ms,
@@ -287,18 +274,12 @@ def _linear(spec: AggregateSpec, columns: Columns) -> tuple[_Mask, NDArray[np.in
         each = columns.granules(part) if part.kind is Weight.SUM else 1
         weight += np.where(here, term.factor * each, 0)
         counts.append(here)
-    return in_some(counts), weight
+    return np.logical_or.reduce(counts), weight
 
 
 def _parts(spec: AggregateSpec) -> tuple[AggregateSpec, ...]:
     """Return the statistics that one is made of: the terms of a linear one, or itself."""
     return tuple(term.alone for term in spec.terms) or (spec,)
-
-
-def in_some(counts: _Mask | Sequence[_Mask]) -> _Mask:
-    """Return which rows count in some statistic, shape (n,), given where they count in each."""
-    some: _Mask = counts[0] if len(counts) == 1 else np.logical_or.reduce(counts)
-    return some
 
 
 def _positions(column: pa.Array, values: tuple[str, ...]) -> NDArray[np.int64]:

@@ -124,7 +124,8 @@ class SharedCounter:
 
     def capped(self) -> Capped:
         """Return what caps leave out of the window, before it is cut."""
-        return self._counter.capped(self.index, self.usage and self.usage.copy())
+        usage = None if self.usage is None else self.usage.copy()
+        return self._counter.capped(self.index, usage)
 
     def cut(self) -> list[tuple[Alarm, CellVector]]:
         """Return the window's statistics for every alarm that has not had it; no row may join it.

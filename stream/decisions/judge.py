@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from accountant.costs.charges import UniformCost, WindowKey
+from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
@@ -25,7 +25,7 @@ from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_o
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.registration import charge_of
 from stream.decisions.release import Drawn, encode_fired
-from stream.decisions.schedule import first_windows, oldest_index, windows_through
+from stream.decisions.schedule import window_after, window_from, windows_through
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
 from stream.model.alarms import has_runs, scope_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.costs.charges import CellCosts
+    from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.runs import StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
@@ -137,14 +137,12 @@ class Judge:
     def _place(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
         """Return an alarm's place in the order: when its first window from a time on ends (ms)."""
         alarm = self._running[alarm_id]
-        end_ms = alarm.calendar.bounds(oldest_index(alarm, since_ms))[1]
-        return end_ms, bool(alarm.panes), alarm_id
+        return window_from(alarm, since_ms).key.end_ms, bool(alarm.panes), alarm_id
 
     def _decide(self, alarm: Alarm) -> StoredDecision | None:
         """Decide the oldest window; ``None`` while it waits."""
-        index = oldest_index(alarm, self._ledger.cursor(alarm.id))
-        start_ms, end_ms = alarm.calendar.bounds(index)
-        key = WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
+        window = window_from(alarm, self._ledger.cursor(alarm.id))
+        key, index, _ = window
         look = self._over_panes if alarm.panes else self._counted
         found = look(alarm, key, index)
         if found is None:
@@ -156,7 +154,7 @@ class Judge:
             if admission is Answer.PENDING:
                 return None
             found = found if admission is Answer.RESERVED else _DENIALS[admission]
-        next_start_ms = alarm.calendar.bounds(alarm.calendar.next_active(index + 1))[0]
+        next_start_ms = window_after(window).key.start_ms
         release_ms = self._release_ms(alarm, key)
         if isinstance(found, str):
             return self._ledger.deny(
@@ -331,7 +329,7 @@ class Judge:
 
         Of a window over panes: whether they have ended, on any.
         """
-        end_ms = alarm.calendar.bounds(oldest_index(alarm, cursors_ms[alarm.id]))[1]
+        end_ms = window_from(alarm, cursors_ms[alarm.id]).key.end_ms
         if alarm.panes:
             return cursors_ms.get(alarm.panes, -1) >= end_ms
         if alarm.feed.clock is Clock.WATERMARKS:
@@ -353,7 +351,8 @@ class Judge:
         sharing, progress = self._sharing[scope], self._ledger.progress
         following = self._following.get(scope)
         if following is None:
-            following = first_windows(sharing.values(), progress.cursors(sharing))
+            cursors = progress.cursors(sharing)
+            following = [window_from(one, cursors[name]) for name, one in sharing.items()]
         windows, rest = windows_through(following, key)
         if windows:
             # Others may have passed windows over since they were listed: nobody asks for those.

@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.costs.charges import WindowKey
 from accountant.costs.noisy import Noisy
-from stream.decisions.schedule import oldest_index, windows_within
+from stream.decisions.schedule import window_from, windows_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,4 +150,4 @@ def _encoded(noisy: NDArray[np.int64]) -> bytes:
 
 def _begun_ms(alarm: Alarm, cursor_ms: int) -> int:
     """Return where the oldest undecided window of an alarm starts, its earlier steps included."""
-    return alarm.calendar.counted(oldest_index(alarm, cursor_ms))[0]
+    return alarm.calendar.counted(window_from(alarm, cursor_ms).number)[0]

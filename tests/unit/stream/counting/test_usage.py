@@ -19,7 +19,7 @@ from stream.events.units import Units
 from stream.model.feeds import Codec
 from stream.windows.calendars import FixedCalendar
 from stream.windows.periods import Periods
-from tests.support.contributions import random_rows, rows_of
+from tests.support.contributions import CELLS, random_rows, rows_of
 from tests.support.neighbours import breach, scattered
 from tests.support.random_logs import MINUTE_MS, START_MS, Setup, alarms_of, random_log
 
@@ -135,7 +135,7 @@ def test_what_was_used_up_goes_through_its_text_and_with_its_period():
     rng = np.random.default_rng(3)
     usage, again = Usage(2), Usage(2)
     for _ in range(6):
-        rows = random_rows(rng, 20, Bounds(True, (True,), False, 1, 1))
+        rows = random_rows(rng, 20, Bounds(True, (True,), False, 1, 1, CELLS))
         left = usage.take(rows)
         assert (again.take(rows).sequence == left.sequence).all()
         again = Usage(2, again.encoded())
