@@ -90,7 +90,7 @@ from operators.deciders import (
     tau_min,
     units_min,
 )
-from operators.panes import LaplaceSum, LaplaceWalk, PaneQuestion, Panes, Tree, alternatives
+from operators.panes import LaplaceSum, LaplaceWalk, PaneQuestion, Panes
 from operators.svt import (
     Exponential,
     Laplace,
@@ -177,8 +177,8 @@ TABLE = [  # calls that work, with all their arguments
     partial(units_min, HALF, RATE, Quantile(HALF, range(9))),
     partial(exponential_threshold, HALF, RATE),
     partial(TIGHT.decide, COUNTS, np.array([205, 205]), NOISE),
-    partial(PaneQuestion, TEST, PROMISE, 4, 1, 2),
-    partial(Panes.planned, [QUESTION], Tree(branching=2, levels=2)),
+    partial(PaneQuestion, TEST, PROMISE, 4, 2),
+    partial(Panes.planned, [QUESTION]),
     partial(PANES.release, COUNTS, NOISE),
     partial(PANES.decide, 0, COUNTS),
     partial(PANES.chances, 0, COUNTS[0]),
@@ -189,10 +189,6 @@ TABLE = [  # calls that work, with all their arguments
     partial(LaplaceWalk, HALF, 4),
     partial(WALK.tail, 4),
     partial(WALK.tails, COUNTS[0]),
-    partial(Tree, 2, 2),
-    partial(Tree(2, 2).cover, 0, 4),
-    partial(Tree(2, 2).most_nodes, 4, 1),
-    partial(alternatives, [QUESTION], counted=1, period=4),
     partial(Contribution, 1, 1),
     partial(LevelCosts.of, np.array([1, 2])),
     partial(LevelCosts.uniform, 1, 2),
