@@ -71,7 +71,6 @@ from operators import (
     create,
     exp_neg_bounds,
     price,
-    rounded_normal,
     score_of,
     svt_correction,
     theoretical_limit,
@@ -226,7 +225,6 @@ TABLE = [  # calls that work, with all their arguments
         weights=[1],
     ),
     partial(worst_row, [], node_limit=100),
-    partial(rounded_normal, HALF, 2, NOISE),
     partial(create("decider", CONDITION, AIM, band=BAND).decide, COUNTS, NOISE),
 ]
 CALLS = {call.func.__qualname__: call for call in TABLE} | {
