@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from accountant.layouts import Layouts
 from benchmarks.checkouts import ROOT, apart
 from stream.config.loading import load
 from stream.counting.partition import PartitionReader
@@ -192,7 +193,7 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
     reader = PartitionReader(
         feed=alarms.feeds["badges"],
         partition=0,
-        partitions=1,
+        layouts=Layouts(1),
         topic_id="log",
         alarms=list(alarms.by_name.values()),
         budget=alarms.budget,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.counting.alike import Counting
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
 __all__ = ["Bounds", "Capped", "Contributions"]
@@ -141,7 +141,7 @@ class Bounds:
     members: int = 1
 
     @staticmethod
-    def of(alarm: Counting, budget: Budget) -> Bounds:
+    def of(alarm: Alarm, budget: Budget) -> Bounds:
         """Return the rules that a configuration asks for."""
         return Bounds(
             per_user=budget.unit is PrivacyUnit.USER,

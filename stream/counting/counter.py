@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.counting.alike import Counting
     from stream.counting.usage import Usage
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
     _Where = slice | NDArray[np.intp]
@@ -91,7 +91,7 @@ class WindowCounter:
     """
 
     def __init__(
-        self, alarm: Counting, budget: Budget, *, whole: bool = False, filters: int = 1
+        self, alarm: Alarm, budget: Budget, *, whole: bool = False, filters: int = 1
     ) -> None:
         """Start with nothing counted."""
         self._whole, self._filters = whole, filters

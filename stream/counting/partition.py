@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 import numpy as np
 
 from accountant.costs.charges import WindowKey
-from accountant.layouts import Layouts
 from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.counting.fates import drops_of
 from stream.counting.sharing import FeedCounters, slice_start_ms
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.layouts import Growth
+    from accountant.layouts import Layouts
     from accountant.records import Used
     from stream.counting.bounding import Capped
     from stream.counting.counter import CellVector
@@ -76,14 +75,13 @@ class PartitionReader:
     Args:
         feed: the feed read.
         partition: its partition.
-        partitions: how many the feed had when its log was registered.
+        layouts: over how many its feed is partitioned. Of windows with records of before and after
+            a growth there is no partial, nor of windows from before this partition was there.
         topic_id: identity of the log, part of every partial.
         alarms: the feed's alarms.
         budget: unit and caps.
         hash_key: key of the unit and id hashes, from the ledger.
         public: whether its counts are the references of alarms on other feeds.
-        growths: how it got more of them, in order. Of windows with records of before and after one
-            there is no partial, nor of windows from before this partition was there.
         told: of what it reads.
     """
 
@@ -92,13 +90,12 @@ class PartitionReader:
         *,
         feed: Feed,
         partition: int,
-        partitions: int,
+        layouts: Layouts,
         topic_id: str,
         alarms: Sequence[Alarm],
         budget: Budget,
         hash_key: bytes,
         public: bool = False,
-        growths: Sequence[Growth] = (),
         **told: Unpack[Told],
     ) -> None:
         self.feed = feed
@@ -106,10 +103,10 @@ class PartitionReader:
         self.stored_partition = partition + (REFERENCE_PARTITIONS if public else 0)
         self._counted_on = feed.name if public else None
         self._topic_id = topic_id
-        self.layouts = Layouts(partitions, tuple(growths))
+        self.layouts = layouts
         self._decoders = {
             each: Decoder(feed, partition=partition, partitions=each, hash_key=hash_key)
-            for each in (partitions, *(growth.partitions for growth in growths))
+            for each in layouts.counts
         }
         self.hash_key = hash_key
         self._told = told

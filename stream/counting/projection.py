@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.counting.alike import Selection
     from stream.events.decoder import Batch
     from stream.events.units import Units
-    from stream.model.alarm import AggregateSpec
+    from stream.model.alarm import AggregateSpec, Alarm
     from stream.model.feeds import Domain
     from stream.model.filters import Where
 
@@ -95,7 +94,7 @@ class Rows(Table):
 
 
 def project(
-    alarm: Selection, columns: Columns, wheres: Sequence[Where | None] = ()
+    alarm: Alarm, columns: Columns, wheres: Sequence[Where | None] = ()
 ) -> tuple[Rows, NDArray[np.uint8]]:
     """Filter a batch and give each row left its cell and its weights.
 

@@ -1,7 +1,7 @@
 """What the alarms of one feed have in common is done once: cells, filters, rows, counts.
 
 Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Alarms
-of one ``Selection`` count the same rows; where windows and grace are the same too, they share a
+of one selection count the same rows; where windows and grace are the same too, they share a
 counter. Those that differ in WHERE besides share one too, which adds up rows once for all filters
 (:mod:`stream.counting.filters`), unless a cap over a period or the steps of a window make who
 counts depend on what the alarm counted before::

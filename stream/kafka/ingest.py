@@ -270,7 +270,7 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         counted_for = {alarm.id for alarm in counted_on(feed, runtime.alarms)[0]}
         async with asyncio.timeout(_OPEN_S):
             layouts = (await in_thread(ledger.growths.layouts))[feed.name]
-            reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
+            reader = runtime.reader(feed, number, layouts, topic_id)
             cursors = await in_thread(ledger.progress.cursors, counted_for)
             used = await in_thread(ledger.counts.used, cursors, reader.stored_partition, topic_id)
             live_from_ms = runtime.clock_ms() + feed.idle_partition_timeout_ms

@@ -14,6 +14,7 @@ from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from accountant.errors import ConfigError, DataError
+from accountant.layouts import Layouts
 from stream.events.files import EventFiles
 from stream.model.feeds import Clock
 from stream.replay.exports import export_info, read_log
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.replay.exports import ExportInfo
 
-    MakeReader: TypeAlias = Callable[[int, int], PartitionReader]
+    MakeReader: TypeAlias = Callable[[int, Layouts], PartitionReader]
 
 __all__ = ["Lane", "Lanes", "Source", "source_of"]
 
@@ -144,7 +145,7 @@ class Source:
         """Begin to read: files of events in order, or each partition at its first record.
 
         Args:
-            make: returns the reader of a partition, of so many; not begun.
+            make: returns the reader of a partition, not begun.
             cursors: per alarm id the start (ms) of its oldest undecided window.
             last_cut_ms: cut of the last window that will be asked for; reading ends there.
 
@@ -153,7 +154,7 @@ class Source:
         """
         lanes: list[Lane] = []
         for partition in range(self.partitions):
-            reader = make(partition, self.partitions)
+            reader = make(partition, Layouts(self.partitions))
             if self.export is None:
                 events, first = EventFiles(self.feed, self.paths), None
                 reader.take_note(len(events) + sum(events.drops.values()), events.drops)

@@ -73,15 +73,19 @@ class Calendar(ABC):
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose window starts at ``time_ms`` or later."""
 
-    @property
     @abstractmethod
-    def longest_ms(self) -> int:
-        """Length of the longest window."""
+    def _longest_ms(self, length: int) -> int:
+        """Return how long a length is at most."""
 
     @property
-    @abstractmethod
+    def longest_ms(self) -> int:
+        """Length of the longest window; a day has an hour above 24 where clocks are put back."""
+        return self._longest_ms(self.lengths[0])
+
+    @property
     def wait_ms(self) -> int:
         """Longest time between the ends of two windows that follow each other, schedule aside."""
+        return self._longest_ms(self.lengths[1])
 
     @property
     def _tile(self) -> tuple[int, int]:
@@ -193,15 +197,8 @@ class MillisecondCalendar(Calendar):
         """Return the smallest index whose bounds do not start before ``time_ms``."""
         return -(-time_ms // self.step_ms)
 
-    @property
-    def longest_ms(self) -> int:
-        """Length of every window."""
-        return self.size_ms
-
-    @property
-    def wait_ms(self) -> int:
-        """Time between the ends of windows."""
-        return self.step_ms
+    def _longest_ms(self, length: int) -> int:
+        return length
 
     def _start_ms(self, since: int) -> int:
         return since
@@ -271,15 +268,8 @@ class LocalCalendar(Calendar):
         day = self._midnights.day(time_ms - 1) + 1 - self._first_day
         return -(-day // self.step_days)
 
-    @property
-    def longest_ms(self) -> int:
-        """Length of the longest window, an hour above 24 where clocks are put back."""
-        return self._midnights.longest_ms(self.size_days)
-
-    @property
-    def wait_ms(self) -> int:
-        """Longest time between the ends of windows, an hour longer where clocks are put back."""
-        return self._midnights.longest_ms(self.step_days)
+    def _longest_ms(self, length: int) -> int:
+        return self._midnights.longest_ms(length)
 
     def active(self, index: int) -> bool:
         """Tell whether the window runs, which none does that a skipped day leaves empty.

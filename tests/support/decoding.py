@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from accountant.layouts import Layouts
 from stream.counting.partition import PartitionReader
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.hashing import KeyedHash
@@ -57,7 +58,7 @@ def a_reader(
     reader = PartitionReader(
         feed=feed,
         partition=0,
-        partitions=1,
+        layouts=Layouts(1),
         topic_id=f"log of {feed.name}",
         alarms=alarms,
         budget=budget,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from accountant.layouts import Layouts
 from accountant.records import Used
 from accountant.units import PrivacyUnit
 from operators.conditions.score import score_of
@@ -47,14 +48,14 @@ if TYPE_CHECKING:
 
 
 def reader_for(
-    alarms: Alarms, /, *, twin: Reader = PartitionReader, **options: Any
+    alarms: Alarms, /, *, twin: Reader = PartitionReader, partitions: int = 1, **options: Any
 ) -> PartitionReader:
     """Return a reader of all alarms of the only feed, and its only partition, yet to begin."""
     (feed,) = alarms.feeds.values()
     usual: dict[str, Any] = {
         "feed": feed,
         "partition": 0,
-        "partitions": 1,
+        "layouts": Layouts(partitions, tuple(options.pop("growths", ()))),
         "topic_id": "log",
         "alarms": list(alarms.by_name.values()),
         "budget": alarms.budget,
