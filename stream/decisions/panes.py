@@ -80,10 +80,6 @@ class StoredPanes:
         from_ms = max(min(begun), self._ledger.effective_from(panes.id))
         return Noisy(_encoded(noisy) + token, from_ms)
 
-    def ended(self, alarm: Alarm, key: WindowKey) -> bool:
-        """Tell whether all panes of an alarm's window have been decided or denied."""
-        return self._ledger.cursor(alarm.panes) >= key.end_ms
-
     def over(self, alarm: Alarm, start_ms: int, end_ms: int) -> NoisyPanes | str:
         """Return the noisy counts of a window's panes, or why it is denied.
 
