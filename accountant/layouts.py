@@ -66,9 +66,14 @@ class Layouts:
     growths: tuple[Growth, ...] = ()
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """How many there were at first, and after each growth."""
+        return self.first, *(growth.partitions for growth in self.growths)
+
+    @property
     def newest(self) -> int:
         """How many there are, or are about to be."""
-        return self.growths[-1].partitions if self.growths else self.first
+        return self.counts[-1]
 
     @property
     def unfinished(self) -> Growth | None:
@@ -118,7 +123,7 @@ class Layouts:
             Shape (n,).
         """
         ends = [_NEVER_MS if each.until_ms is None else each.until_ms for each in self.growths]
-        counts = np.array([self.first, *(each.partitions for each in self.growths)], np.int64)
+        counts = np.array(self.counts, np.int64)
         found: NDArray[np.int64] = counts[np.searchsorted(ends, append_ms, side="right")]
         return found
 

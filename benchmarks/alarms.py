@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from accountant.layouts import Layouts
 from benchmarks.checkouts import ROOT, apart
 from stream.config.loading import load
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.decoder import Record
 
 if TYPE_CHECKING:
@@ -192,13 +193,13 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
     reader = PartitionReader(
         feed=alarms.feeds["badges"],
         partition=0,
-        partitions=1,
+        layouts=Layouts(1),
         topic_id="log",
         alarms=list(alarms.by_name.values()),
         budget=alarms.budget,
         hash_key=bytes(32),
     )
-    reader.begin(dict.fromkeys(alarms.by_name, START_MS), ReadStart(whole=True))
+    reader.begin(dict.fromkeys(alarms.by_name, START_MS))
     before_s = time.process_time()
     for first in range(0, len(records), PIECE):
         reader.read(records[first : first + PIECE])

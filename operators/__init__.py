@@ -13,7 +13,6 @@ from operators.conditions.score import Score, score_of
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
-from operators.noise.rounded import rounded_normal
 from operators.noise.source import NoiseSource, SeededSource
 from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
 from operators.single.adapter import Scored
@@ -56,7 +55,6 @@ __all__ = [
     "create",
     "exp_neg_bounds",
     "price",
-    "rounded_normal",
     "score_of",
     "svt_correction",
     "theoretical_limit",

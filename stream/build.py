@@ -22,9 +22,9 @@ from stream.metrics.registries import Metrics
 from stream.model.references import counted_on, public_feeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
-    from accountant.layouts import Growth
+    from accountant.layouts import Layouts
     from accountant.records import LogIdentity
     from stream.decisions.steps import StepHook
     from stream.model.alarms import Alarms
@@ -62,26 +62,23 @@ class Runtime:
         self,
         feed: Feed,
         partition: int,
-        partitions: int,
+        layouts: Layouts,
         topic_id: str,
-        growths: Sequence[Growth] = (),
     ) -> PartitionReader:
         """Return the reader of a partition, not begun; the custodian's page hears of what it reads.
 
         Args:
             feed: whose partition it is.
             partition: its number.
-            partitions: how many the log had at first.
+            layouts: over how many the feed is partitioned.
             topic_id: of the registered log.
-            growths: how the partitions became more.
         """
         alarms, budget = counted_on(feed, self.alarms)
         metrics = self.metrics
         return PartitionReader(
             feed=feed,
             partition=partition,
-            partitions=partitions,
-            growths=growths,
+            layouts=layouts,
             topic_id=topic_id,
             alarms=alarms,
             budget=budget,

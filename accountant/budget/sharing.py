@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import TYPE_CHECKING
 
 from accountant.loss.maxoverlap import maximum_overlap, utility_gain
@@ -54,27 +54,18 @@ class Pair:
         left: one alarm.
         right: another one.
         separated_by: attributes that no value of meets both; empty where they share rows.
-        plain_units: what both cost together, in loss units.
-        composed_units: what they cost the worst row.
+        composed_units: what they cost the worst row, in loss units.
     """
 
     left: str
     right: str
     separated_by: tuple[str, ...]
-    plain_units: int
     composed_units: int
 
     @property
     def shared(self) -> bool:
         """Whether some row is in both."""
         return not self.separated_by
-
-    @property
-    def saving(self) -> Fraction:
-        """The utility gain (Parallel Composition, section 3.3)."""
-        if not self.plain_units:
-            return Fraction(0)
-        return 1 - Fraction(self.composed_units, self.plain_units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +74,11 @@ class Sharing:
 
     Args:
         pairs: all of them, when there are no more than ``MOST_LISTED`` alarms.
-        shared: number of pairs that share rows.
-        separate: number of pairs that don't.
         overlap: the worst row, in loss units; its positions are those of the alarms.
         worst: alarms that hold the worst row found.
     """
 
     pairs: tuple[Pair, ...]
-    shared: int
-    separate: int
     overlap: Overlap
     worst: tuple[str, ...]
 
@@ -107,24 +94,15 @@ def sharing_of(alarms: Sequence[Covering]) -> Sharing:
     Args:
         alarms: in the order in which they are listed.
     """
-    regions = [alarm.shape.as_region for alarm in alarms]
-    pairs = list(combinations(range(len(alarms)), 2))
-    shared = sum(regions[left].overlaps(regions[right]) for left, right in pairs)
-    listed = pairs if len(alarms) <= MOST_LISTED else []
+    listed = combinations(alarms, 2) if len(alarms) <= MOST_LISTED else ()
     overlap = maximum_overlap(
-        regions,
+        [alarm.shape.as_region for alarm in alarms],
         [alarm.loss_units for alarm in alarms],
         work_limit=None,
         node_limit=_NODE_LIMIT,
     )
     worst = tuple(alarms[at].query for at in overlap.members)
-    return Sharing(
-        tuple(_pair(alarms[left], alarms[right]) for left, right in listed),
-        shared,
-        len(pairs) - shared,
-        overlap,
-        worst,
-    )
+    return Sharing(tuple(starmap(_pair, listed)), overlap, worst)
 
 
 def _pair(left: Covering, right: Covering) -> Pair:
@@ -134,7 +112,6 @@ def _pair(left: Covering, right: Covering) -> Pair:
         left=left.query,
         right=right.query,
         separated_by=separated_by,
-        plain_units=sum(both),
         composed_units=max(both) if separated_by else sum(both),
     )
 

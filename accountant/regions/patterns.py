@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["maximal", "members_of", "pattern_of"]
+__all__ = ["maximal", "members_of"]
 
 
 def maximal(patterns: Sequence[int], most: int) -> list[int]:
@@ -57,11 +57,6 @@ def members_of(pattern: int, count: int) -> NDArray[np.bool_]:
     """Return which of ``count`` sets a pattern has, shape (count,)."""
     packed = np.frombuffer(pattern.to_bytes((count + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").view(np.bool_)
-
-
-def pattern_of(members: NDArray[np.bool_]) -> int:
-    """Return the pattern of the sets that are true."""
-    return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
 
 
 def _beside_no_larger(patterns: Sequence[int]) -> list[int]:

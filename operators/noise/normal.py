@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import scipy  # scipy.special itself is imported where numbers are released
 
 from accountant.costs.normal import normal_bounds
 
@@ -27,8 +26,6 @@ __all__ = ["NormalDraws", "Quantiles"]
 
 _BITS: Final = 64
 _MOST_KEPT: Final = 1 << 16
-_FARTHEST: Final = 9.5
-"""Beyond, 2^-64 and less is left: a first guess goes no farther, and is put right from there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,29 +101,6 @@ class NormalDraws:
         for at in np.flatnonzero(~under & (self._words <= high)).tolist():
             under[at] = self._settled(at, quantiles, int(steps[at]))
         return under
-
-    def cells(self, quantiles: Quantiles) -> NDArray[np.int64]:
-        """Return the least step of every draw whose quantile it lies below.
-
-        A float proposes a step; what is returned is proved by :meth:`below`.
-
-        Args:
-            quantiles: on a line that rises.
-
-        Returns:
-            Shape (n,), int64.
-        """
-        upper = self._words >> np.uint64(_BITS - 1) != 0
-        tail = np.where(upper, ~self._words, self._words)  # near one, floats are coarse
-        about = scipy.special.ndtri((tail + 0.5) / 2.0**_BITS)
-        drawn = np.clip(np.where(upper, -about, about), -_FARTHEST, _FARTHEST)
-        guess = np.ceil((drawn - float(quantiles.top)) / float(quantiles.apart))
-        steps = np.asarray(guess, dtype=np.int64)
-        while True:
-            above, under = ~self.below(quantiles, steps), self.below(quantiles, steps - 1)
-            if not (above | under).any():
-                return np.asarray(steps)
-            steps += above.astype(np.int64) - under
 
     def _settled(self, at: int, quantiles: Quantiles, step: int) -> bool:
         """Compare one draw by as many bits as it takes, and keep them."""

@@ -21,7 +21,6 @@ from operators.base import Plan
 from operators.noise.source import SOURCE
 from operators.panes.law import LaplaceSum
 from operators.panes.pricing import PaneQuestion, least_units, shift_at
-from operators.panes.trees import PLAIN, Tree
 from operators.single.tslm import error_rates, theoretical_limit
 
 if TYPE_CHECKING:
@@ -44,39 +43,32 @@ class Panes:
 
     Guarantee: let two neighbouring inputs differ in the statistic of one pane and cell, by at most
     ``sensitivity``. Then everything that is ever computed from the noisy panes, all windows and
-    questions together, has probabilities within a factor exp(epsilon), exactly; with a tree, within
-    exp(levels * epsilon). A neighbour that differs in several panes or cells loses that for each.
-    It holds for one draw per node and cell: who draws again for the same node pays again. A cell of
-    a window whose test is true is missed with probability at most the question's ``max_fnr``; one
-    that is ``2 tolerance + 1`` or more below the first true value (for ``s > c``: at ``c - 2u`` and
-    below) fires with probability at most its ``max_fpr``.
+    questions together, has probabilities within a factor exp(epsilon), exactly. A neighbour that
+    differs in several panes or cells loses that for each. It holds for one draw per pane and cell:
+    who draws again for the same pane pays again. A cell of a window whose test is true is missed
+    with probability at most the question's ``max_fnr``; one that is ``2 tolerance + 1`` or more
+    below the first true value (for ``s > c``: at ``c - 2u`` and below) fires with probability at
+    most its ``max_fpr``.
 
     Args:
         questions: of windows over the same panes.
-        tree: which sums of panes are released besides the panes; of one level, none.
-        terms: per question, how many noises are in its window's sum at most.
-        plan: loss of one node of the tree (without one: of one pane) and cell. Its limit is what
-            any mechanism pays at least to keep the dearest promise for one window.
+        plan: loss of one pane and cell. Its limit is what any mechanism pays at least to keep the
+            dearest promise for one window.
         units: the plan's epsilon in loss units.
         shifts: per question, how far below its threshold the noisy sum still fires.
     """
 
     questions: tuple[PaneQuestion, ...]
-    tree: Tree
-    terms: tuple[int, ...]
     plan: Plan
     units: int
     shifts: tuple[int, ...]
 
     @classmethod
-    def planned(
-        cls, questions: Sequence[PaneQuestion], tree: Tree = PLAIN, *, least: int = 0
-    ) -> Panes:
+    def planned(cls, questions: Sequence[PaneQuestion], *, least: int = 0) -> Panes:
         """Find the least whole number of loss units that keeps every promise.
 
         Args:
             questions: at least one; of the same cells and the same sensitivity.
-            tree: which sums of panes are released besides the panes.
             least: no fewer loss units than this, as other questions need them.
 
         Raises:
@@ -84,21 +76,19 @@ class Panes:
             ValueError: no question, or questions of other cells or of another sensitivity.
         """
         expect(several(instance_of(PaneQuestion)), questions=questions)
-        expect(instance_of(Tree), tree=tree)
         expect(NATURAL, least=least)
-        _check_alike(questions, tree)
-        terms = tuple(tree.most_nodes(each.panes, each.step) for each in questions)
-        units = max(least, *map(least_units, questions, terms))
+        _check_alike(questions)
+        units = max(least, *map(least_units, questions))
         epsilon = from_loss_units(units)
         if epsilon / questions[0].test.sensitivity < _SLOWEST:
             raise ConfigError(
                 "the noise of a pane would be too wide",
                 hint="declare a coarser resolution for the summed field",
             )
-        shifts = tuple(shift_at(*each, units) for each in zip(questions, terms, strict=True))
+        shifts = tuple(shift_at(each, units) for each in questions)
         limit = max(map(_limit, questions))
         plan = Plan(mechanism="panes", epsilon=epsilon, limit=limit)
-        return cls(tuple(questions), tree, terms, plan, units, shifts)
+        return cls(tuple(questions), plan, units, shifts)
 
     @property
     def sensitivity(self) -> int:
@@ -112,22 +102,22 @@ class Panes:
 
     @property
     def cost(self) -> UniformCost:
-        """What one node costs (without a tree: one pane), whether or not any window reads it."""
+        """What one pane costs, whether or not any window reads it."""
         return UniformCost(units=self.units, cells=self.questions[0].test.cells)
 
     def release(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
-        """Return noisy nodes (without a tree: panes), each cell with noise of its own.
+        """Return noisy panes, each cell with noise of its own.
 
-        Called once for every node, when it is complete: for :attr:`cost`. What comes back is stored
+        Called once for every pane, when it is complete: for :attr:`cost`. What comes back is stored
         with its charge before anything computed from it leaves; it is drawn again only if nothing
         has left.
 
         Args:
-            statistics: shape (nodes, cells), int64; what lies beyond 2^52 counts as 2^52.
+            statistics: shape (panes, cells), int64; what lies beyond 2^52 counts as 2^52.
             noise: the cryptographic source.
 
         Returns:
-            Shape (nodes, cells), int64.
+            Shape (panes, cells), int64.
 
         Raises:
             ValueError: statistics of another shape or type.
@@ -140,25 +130,24 @@ class Panes:
         return np.clip(near + np.clip(drawn, -_FARTHER, _FARTHER), -_FAR, _FAR)
 
     def decide(self, question: int, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which cells of a window fire, from its noisy nodes alone; free, and no draw.
+        """Return which cells of a window fire, from its noisy panes alone; free, and no draw.
 
         Args:
             question: which of :attr:`questions`.
-            noisy: shape (nodes, cells), int64: what was released of ``tree.cover`` of the window
-                (without a tree: of its panes), at most as many as :attr:`terms` says.
+            noisy: shape (panes, cells), int64: what was released of the panes of the window.
 
         Returns:
             Shape (cells,), bool.
 
         Raises:
-            ValueError: no such question, more nodes than it has, or nodes of another shape or type.
+            ValueError: no such question, more panes than it has, or panes of another shape or type.
         """
         asked, shift = self._asked(question)
         self._check(noisy)
-        if noisy.shape[0] > self.terms[question]:
+        if noisy.shape[0] > asked.panes:
             raise ArgumentError(
-                "a window has at most as many nodes as its question needs",
-                hint="give the noisy nodes of Tree.cover, one row for each",
+                "a window has at most as many panes as its question needs",
+                hint="give the noisy panes of the window, one row for each",
             )
         return asked.undivided.quantise(noisy.sum(axis=0, dtype=np.int64)) >= -shift
 
@@ -180,8 +169,7 @@ class Panes:
         """
         asked, shift = self._asked(question)
         expect(INTEGERS, steps=steps)
-        law = asked.false_law(self.rate, self.terms[question])
-        return law.tails(-shift - np.clip(steps, -_FAR, _FAR))
+        return asked.false_law(self.rate).tails(-shift - np.clip(steps, -_FAR, _FAR))
 
     def errors(self, question: int) -> tuple[Fraction, Fraction]:
         """Return certified upper bounds of a question's worst miss and false alarm.
@@ -193,10 +181,9 @@ class Panes:
             ValueError: no such question.
         """
         asked, shift = self._asked(question)
-        terms = self.terms[question]
         nearest = 2 * asked.promise.tolerance + 1 - shift
-        missed = LaplaceSum(self.rate, terms).tail(shift + 1)[1]
-        return missed, asked.false_law(self.rate, terms).tail(nearest)[1]
+        missed = LaplaceSum(self.rate, asked.panes).tail(shift + 1)[1]
+        return missed, asked.false_law(self.rate).tail(nearest)[1]
 
     def _asked(self, question: int) -> tuple[PaneQuestion, int]:
         expect(NATURAL, question=question)
@@ -216,7 +203,7 @@ class Panes:
             )
 
 
-def _check_alike(questions: Sequence[PaneQuestion], tree: Tree) -> None:
+def _check_alike(questions: Sequence[PaneQuestion]) -> None:
     if not questions:
         raise ArgumentError(
             "panes answer at least one question", hint="plan them for one or more questions"
@@ -227,8 +214,6 @@ def _check_alike(questions: Sequence[PaneQuestion], tree: Tree) -> None:
             "questions of the same panes have the same cells and sensitivity",
             hint="plan other panes for other cells",
         )
-    if tree.levels > 1 and any(each.looks > 1 for each in questions):
-        raise ArgumentError("`tree` needs looks=1", hint="leave the tree out")
     if any((abs(each.test.thresholds.astype(object)) > _FAR).any() for each in questions):
         raise ArgumentError(
             "thresholds of panes lie within 2^52 of zero", hint="count in larger units"

@@ -41,7 +41,6 @@ class PaneQuestion:
             neighbour moves the statistic of *one pane* and cell, caps on the pane included.
         promise: per cell, about the sum of what the panes count.
         panes: in a window, at most.
-        step: panes from the start of a window to that of the next.
         looks: how often a window is looked at while it fills, evenly, the last time at its end: it
             fires at the first look that passes, or not at all. False alarms are then those of all
             looks together, of a window in which all that is counted comes at once.
@@ -49,31 +48,27 @@ class PaneQuestion:
     Raises:
         ConfigError: a promise that cannot be kept or is met by guessing, or that spans too many
             steps.
-        ValueError: fewer than one pane or step, or looks that do not divide the panes.
+        ValueError: fewer than one pane, or looks that do not divide the panes.
     """
 
     test: IntegerTest
     promise: Promise
     panes: int
-    step: int = 1
     looks: int = 1
 
     def __post_init__(self) -> None:
         """Check the parts."""
         room_of(self.test, self.promise)
-        expect(WHOLE, panes=self.panes, step=self.step, looks=self.looks)
-        if self.panes < 1 or self.step < 1:
-            raise ArgumentError(
-                "a window has at least one pane, and the next starts one later",
-                hint="write panes=1 and step=1, or more of each",
-            )
+        expect(WHOLE, panes=self.panes, looks=self.looks)
+        if self.panes < 1:
+            raise ArgumentError("a window has at least one pane", hint="write panes=1 or more")
         if self.looks < 1 or self.panes % self.looks:
             raise ArgumentError(
                 "`panes` is not a multiple of `looks`",
                 hint="write looks=1, or a number that divides panes",
             )
 
-    def false_law(self, rate: Fraction, terms: int) -> LaplaceSum | LaplaceWalk:
+    def false_law(self, rate: Fraction) -> LaplaceSum | LaplaceWalk:
         """Return the law of the noise that makes a window fire for nothing.
 
         Between looks there may be panes, at which nobody looks: to look there as well errs on the
@@ -81,55 +76,44 @@ class PaneQuestion:
 
         Args:
             rate: of the noise of a pane.
-            terms: noises in the sum of a window.
         """
-        return (LaplaceSum if self.looks == 1 else LaplaceWalk)(rate, terms)
+        return (LaplaceSum if self.looks == 1 else LaplaceWalk)(rate, self.panes)
 
     @property
     def undivided(self) -> IntegerTest:
         """The test of a window's noisy sum, whose distance to the threshold is not divided."""
         return replace(self.test, sensitivity=1)
 
-    @property
-    def overlap(self) -> int:
-        """In how many windows a pane lies at most."""
-        return -(-self.panes // self.step)
 
-
-def least_units(question: PaneQuestion, terms: int) -> int:
+def least_units(question: PaneQuestion) -> int:
     """Return the least whole loss units per pane and cell that keep the promise.
 
     Both errors fall as the noise narrows (``docs/research/proofs/panes.md``), so bisection finds
     the least; floats only say where to look.
 
-    Args:
-        question: its own number of panes is not read.
-        terms: noises in its window's sum.
-
     Raises:
-        ConfigError: more than ``MOST_TERMS``.
+        ConfigError: more panes than ``MOST_TERMS``.
     """
-    if terms > MOST_TERMS:
+    if question.panes > MOST_TERMS:
         raise ConfigError(
-            f"a window has {terms:,} panes; the limit is {MOST_TERMS:,}",
+            f"a window has {question.panes:,} panes; the limit is {MOST_TERMS:,}",
             hint="write longer steps, so that panes are longer",
         )
     promise, sensitivity = question.promise, question.test.sensitivity
     alpha, beta = error_rates(promise)
     width, early = 2 * promise.tolerance + 1, question.looks > 1
-    return _least_units(terms, width, alpha, beta, sensitivity, early=early)
+    return _least_units(question.panes, width, alpha, beta, sensitivity, early=early)
 
 
-def shift_at(question: PaneQuestion, terms: int, units: int) -> int:
+def shift_at(question: PaneQuestion, units: int) -> int:
     """Return the least whole h with ``P[S >= h + 1] <= max_fnr``, certified.
 
     Args:
-        question: its own number of panes is not read.
-        terms: noises in its window's sum.
+        question: of windows.
         units: loss of one pane and cell.
     """
     _, beta = error_rates(question.promise)
-    law = LaplaceSum(from_loss_units(units) / question.test.sensitivity, terms)
+    law = LaplaceSum(from_loss_units(units) / question.test.sensitivity, question.panes)
     return least(_within(law, beta), 0, question.promise.tolerance + 1) - 1
 
 

@@ -77,6 +77,11 @@ class PaneWindows:
         return cls(condition, panes, plan, len(aim.severities) or 1)
 
     @property
+    def most(self) -> int:
+        """Panes of a window at most."""
+        return self.panes.questions[0].panes
+
+    @property
     def looks(self) -> int:
         """How often a window is looked at."""
         return self.panes.questions[0].looks
@@ -117,7 +122,7 @@ class PaneWindows:
         Raises:
             ValueError: more panes than a window has.
         """
-        if max(map(len, windows)) > self.panes.terms[0]:
+        if max(map(len, windows)) > self.most:
             raise ArgumentError(
                 "a window has at most as many panes as its question needs",
                 hint="give every window as a range of rows of the noisy panes",
@@ -136,7 +141,7 @@ class PaneWindows:
         cost is that of one pane.
         """
         check_statistics(self.condition, statistics)
-        panes = np.zeros((self.panes.terms[0], self.condition.cells), dtype=np.int64)
+        panes = np.zeros((self.most, self.condition.cells), dtype=np.int64)
         panes[0] = statistics[self._row]  # their sum is all that is read
         units = to_loss_units(self.plan.epsilon)
         noisy, cost = self.panes.release(panes, noise), UniformCost(units, self.condition.cells)
@@ -193,7 +198,7 @@ class PaneWindows:
             total += each
             if panes % self._between == 0:
                 yield self._passed(total)[0]
-        if not 0 < panes <= self.panes.terms[0] or (self.looks > 1 and panes % self._between):
+        if not 0 < panes <= self.most or (self.looks > 1 and panes % self._between):
             raise ArgumentError(
                 "a window has its panes, or those of its first steps",
                 hint="give the noisy counts of each of them once, in order",
@@ -204,7 +209,7 @@ class PaneWindows:
     @property
     def _between(self) -> int:
         """Panes from one look to the next."""
-        return self.panes.terms[0] // self.looks
+        return self.most // self.looks
 
     @property
     def _asked(self) -> tuple[PaneQuestion, ...]:

@@ -31,26 +31,29 @@ the window.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.filters import of_filter
-from stream.counting.projection import PER_STATISTIC, Table, in_some
+from stream.counting.projection import Table
 from stream.events.grouping import firsts, numbered, occurrence
 from stream.events.units import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from stream.counting.alike import Counting
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
-__all__ = ["Bounds", "Capped", "Contributions", "left_out_of_period"]
+__all__ = ["Bounds", "Capped", "Contributions"]
+
+_ALL: Final = 2**62
+"""As many rows as there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +85,14 @@ class Capped:
 
 @dataclass(frozen=True, slots=True)
 class Contributions(Table):
-    """Rows that may count, with what bounding needs to know of them.
+    """What rows may add to statistics: an entry for each statistic that a row may count in.
 
     Args:
-        sequence: shape (n,), int64: place in the log, strictly growing with log order.
+        sequence: shape (n,), int64: place of the row in the log, not falling.
         period: shape (n,), int64: start of the event's budget period (0 under unit ``event``).
-        unit: of n rows.
-        cell: shape (n,), int64: group.
-        weight: shape (statistics, n), int64: what the event adds to each statistic of the cell.
-        counts: shape (statistics, n), bool: which statistics it may count in, at least one.
+        unit: of n entries.
+        place: shape (n,), int64: ``statistic * cells + cell``.
+        weight: shape (n,), int64: what the row adds there.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
         asked: as :class:`stream.counting.projection.Rows` has it.
     """
@@ -98,36 +100,21 @@ class Contributions(Table):
     sequence: NDArray[np.int64]
     period: NDArray[np.int64]
     unit: Units
-    cell: NDArray[np.int64]
+    place: NDArray[np.int64]
     weight: NDArray[np.int64]
-    counts: NDArray[np.bool_]
     event_id: NDArray[np.uint64] | None
     asked: NDArray[np.uint64] | None = None
 
-    def of_statistic(self, statistic: int) -> Contributions:
-        """Return the rows that may count in one statistic, as rows of that statistic only."""
-        only = slice(statistic, statistic + 1)
-        alone = replace(self, weight=self.weight[only], counts=self.counts[only])
-        return alone if alone.counts.all() else alone.take(alone.counts[0])
-
-    def counting(self, counts: NDArray[np.bool_]) -> Contributions:
-        """Return the rows that may still count in some statistic.
-
-        Args:
-            counts: shape (statistics, n): where each row may still count.
-        """
-        return replace(self, counts=counts).take(in_some(counts))
-
     @staticmethod
     def join(parts: Sequence[Contributions]) -> Contributions:
-        """Return the rows of one or more parts, sorted by log order."""
+        """Return the entries of one or more parts, sorted by log order."""
         joined = parts[0]
         if len(parts) > 1:
             columns = ([getattr(part, each.name) for part in parts] for each in fields(joined))
-            joined = Contributions(*map(_joined, columns, Contributions.__slots__))
-        if bool((joined.sequence[1:] > joined.sequence[:-1]).all()):
+            joined = Contributions(*map(_joined, columns))
+        if bool((joined.sequence[1:] >= joined.sequence[:-1]).all()):
             return joined
-        return joined.take(np.argsort(joined.sequence))
+        return joined.take(np.argsort(joined.sequence, kind="stable"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +128,7 @@ class Bounds:
         deduplicate: the feed names events, repeated ones are removed.
         predicates_per_window: groups of a window that one unit reaches in one period.
         events_per_cell: events of one unit and period that a statistic of a cell counts.
+        cells: of a statistic.
         members: cells of a group.
     """
 
@@ -149,10 +137,11 @@ class Bounds:
     deduplicate: bool
     predicates_per_window: int
     events_per_cell: int
+    cells: int
     members: int = 1
 
     @staticmethod
-    def of(alarm: Counting, budget: Budget) -> Bounds:
+    def of(alarm: Alarm, budget: Budget) -> Bounds:
         """Return the rules that a configuration asks for."""
         return Bounds(
             per_user=budget.unit is PrivacyUnit.USER,
@@ -160,6 +149,7 @@ class Bounds:
             deduplicate=alarm.feed.id is not None,
             predicates_per_window=budget.contribution.predicates_per_window,
             events_per_cell=budget.contribution.events_per_cell,
+            cells=len(alarm.counted),
             members=len(alarm.members),
         )
 
@@ -171,20 +161,24 @@ class Bounds:
         return tuple(at for at, distinct in enumerate(self.distinct) if not distinct)
 
     @property
-    def caps(self) -> tuple[int | None, ...]:
-        """How many rows of a (unit, period, cell) each statistic counts; ``None``: all of them."""
-        events = self.events_per_cell if self.per_user else None
-        return tuple(1 if distinct else events for distinct in self.distinct)
+    def limited(self) -> bool:
+        """Whether some statistic counts only so many rows of a (unit, period, cell)."""
+        return self.per_user or any(self.distinct)
+
+    def cap(self, rows: Contributions) -> NDArray[np.int64]:
+        """Return how many rows of its (unit, period) each entry's place counts, shape (n,)."""
+        events = self.events_per_cell if self.per_user else _ALL
+        caps = np.array([1 if distinct else events for distinct in self.distinct])
+        return caps[rows.place // self.cells]
 
     def compact(self, rows: Contributions, filters: int = 1) -> Contributions:
         """Drop what no window can count, whichever windows the rows belong to.
 
         Rows that share a set of windows may be compacted apart from other rows and more than once:
-        ``apply`` gives the same result on what is left. A row that stops counting in a statistic
-        here stands behind ``events_per_cell`` rows of its own key, or behind its own duplicate, in
-        every window that contains it. It is dropped when it counts in no statistic any more. The
-        order in which a unit reaches its cells stays: the first row of a (unit, period, cell)
-        counts in some statistic, is the first there too, and so is kept.
+        ``apply`` gives the same result on what is left. An entry that is dropped here stands behind
+        ``events_per_cell`` entries of its own key, or behind its own duplicate, in every window
+        that contains it. The order in which a unit reaches its cells stays: the first entry of a
+        (unit, period, cell) is the first of its statistic there, too, and so is kept.
 
         Rows that say which filters are true of them stand behind those of which the same are.
         Where that leaves more than twice what filters by themselves would keep, it is what those
@@ -195,93 +189,76 @@ class Bounds:
             filters: how many there are.
 
         Returns:
-            The rows left, in log order: for every statistic at most ``events_per_cell`` per (unit,
-            period, cell), or one per duplicate key under unit ``event``.
+            The entries left, in log order: for every statistic at most ``events_per_cell`` per
+            (unit, period, cell), or one per duplicate key under unit ``event``.
         """
-        left = self._narrowed(rows, self._first)
-        if left.asked is None or not self.per_user or not len(left):
+        left = rows.take(self._kept(rows))
+        if left.asked is None or not self.per_user:
             return left
-        reached = int(firsts(left.unit.number, left.period, left.cell).sum())
+        reached = int(firsts(left.unit.number, left.period, left.place % self.cells).sum())
         few = filters * reached * self.events_per_cell * len(self.distinct)
         if len(left) <= 2 * few:
             return left
         kept, alone = np.zeros(len(left), np.bool_), replace(left, asked=None)
         for at in range(filters):
-            own = self._narrowed(alone.take(of_filter(left.asked, at)), self._first)
-            kept[np.searchsorted(left.sequence, own.sequence)] = True
+            own = np.flatnonzero(of_filter(left.asked, at))
+            kept[own[self._kept(alone.take(own))]] = True
         return left.take(kept)
 
     def apply(self, rows: Contributions) -> Contributions:
-        """Return the rows that one window counts, and in which statistics.
+        """Return what one window counts.
 
         Args:
             rows: every row of the window, in log order, compacted or not.
         """
         rows = self.compact(rows)
-        if self.per_user and len(rows):
+        if self.per_user:
             rows = rows.take(self._within_groups(rows))
             if any(self.distinct):  # a unit may reach a cell in several periods; it is one unit
-                rows = self._narrowed(rows, _first_of_unit)
+                events = ~np.array(self.distinct)[rows.place // self.cells]
+                rows = rows.take(events | firsts(rows.unit.number, rows.place))
         return rows
 
-    def capped(self, rows: Contributions) -> Capped:
-        """Return what ``apply`` leaves out, and why.
+    def capped(self, rows: Contributions, let_in: Contributions) -> Capped:
+        """Return what a window leaves out, and why.
 
         Args:
             rows: every row of the window, in log order, none of them compacted away.
+            let_in: those that a cap over a period lets in.
         """
-        single = replace(self, events_per_cell=len(rows) + 1).compact(rows)
-        if not self.per_user or not len(rows):
-            return Capped(repeats=len(rows) - len(single))
-        within = self._within_groups(single)
-        left = single.take(within)
-        few = self.compact(left)
-        counted = self.apply(rows)
-        beyond = ~np.isin(left.sequence, few.sequence)
+        single = replace(self, events_per_cell=len(rows) + 1).compact(let_in)
+        within = single.take(self._within_groups(single)) if self.per_user else single
+        few = self.compact(within)
+        again, _ = _left_out(few, self.apply(let_in))
         return Capped(
-            repeats=len(rows) - len(single) + len(few) - len(counted),
-            beyond_groups=len(single) - len(left),
-            people_beyond_groups=_people(single, ~within),
-            beyond_events=len(left) - len(few),
-            people_beyond_events=_people(left, beyond),
+            _left_out(let_in, single)[0] + again,
+            *_left_out(single, within),
+            *_left_out(within, few),
+            *_left_out(rows, let_in),
         )
 
-    def _narrowed(
-        self, rows: Contributions, rule: Callable[[Contributions, bool], NDArray[np.bool_]]
-    ) -> Contributions:
-        """Apply a rule to the rows of every statistic; it tells which still count.
-
-        The rule is given the rows of one statistic, and whether that statistic is a distinct count.
-        """
-        counts = rows.counts.copy()
-        for statistic, distinct in enumerate(self.distinct):
-            only = rows.of_statistic(statistic)
-            if len(only):
-                counts[statistic, rows.counts[statistic]] = rule(only, distinct)
-        return rows.counting(counts)
-
-    def _first(self, rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
-        """Tell which rows of one statistic are no duplicates, and the first of their caps."""
-        place: tuple[NDArray[np.int64], ...] = (rows.unit.number, rows.cell)
+    def _kept(self, rows: Contributions) -> NDArray[np.bool_]:
+        """Tell which entries are no duplicates, and the first of their caps."""
+        key: tuple[NDArray[Any], ...] = (rows.unit.number, rows.place)
         if self.per_user:
-            place = (*place, rows.period)
+            key = (*key, rows.period)
         if rows.asked is not None:
-            place = (*place, *rows.asked.T)
-        if distinct or (self.per_user and self.events_per_cell == 1):
-            return firsts(*place)  # whose first event is nobody's duplicate
-        first = np.ones(len(rows), np.bool_)
+            key = (*key, *rows.asked.T)
+        cap = self.cap(rows)
+        if (cap == 1).all():
+            return firsts(*key)  # whose first event is nobody's duplicate
+        kept = np.ones(len(rows), np.bool_)
         if self.deduplicate:
-            first = firsts(*place, rows.weight[0], *_words(rows.event_id))
-        if self.per_user:
-            if not first.all():
-                place = tuple(column[first] for column in place)
-            first[np.flatnonzero(first)] = occurrence(*place) < self.events_per_cell
-        return first
+            kept = firsts(*key, rows.weight, *_words(rows.event_id))
+        if self.limited:
+            left = slice(None) if kept.all() else np.flatnonzero(kept)
+            kept[left] = occurrence(*(column[left] for column in key)) < cap[left]
+        return kept
 
     def _within_groups(self, rows: Contributions) -> NDArray[np.bool_]:
-        """Tell which rows lie in the first groups that their unit reaches in their period."""
+        """Tell which entries lie in the first groups that their unit reaches in their period."""
         units = rows.unit.number
-        group, first = numbered(units, rows.period, rows.cell // self.members)
+        group, first = numbered(units, rows.period, rows.place % self.cells // self.members)
         reached = np.sort(first)  # in log order
         rank = occurrence(units[reached], rows.period[reached])
         allowed = np.zeros(len(rows), np.bool_)
@@ -289,36 +266,19 @@ class Bounds:
         return allowed[first][group]
 
 
-def _joined(columns: Sequence[Any], name: str) -> Any:
+def _joined(columns: Sequence[Any]) -> Any:
     """Return a column of several parts, ``None`` where they have none."""
     if columns[0] is None:
         return None
     if isinstance(columns[0], Units):
         return Units.joined(columns)
-    return np.concatenate(columns, axis=1 if name in PER_STATISTIC else 0)
+    return np.concatenate(columns)
 
 
-def left_out_of_period(rows: Contributions, left: Contributions) -> Capped:
-    """Return what a cap over a period leaves out of a window.
-
-    Args:
-        rows: every row of the window, in log order.
-        left: those that the cap lets in.
-    """
-    beyond = ~np.isin(rows.sequence, left.sequence)
-    return Capped(beyond_windows=int(beyond.sum()), people_beyond_windows=_people(rows, beyond))
-
-
-def _first_of_unit(rows: Contributions, distinct: bool) -> NDArray[np.bool_]:
-    """Tell which rows of one statistic are the first of their unit and cell, if it counts units."""
-    if not distinct:
-        return np.ones(len(rows), np.bool_)
-    return firsts(rows.unit.number, rows.cell)
-
-
-def _people(rows: Contributions, chosen: NDArray[np.bool_]) -> int:
-    """Return how many units the chosen rows are of."""
-    return len(np.unique(rows.unit.number[chosen]))
+def _left_out(rows: Contributions, left: Contributions) -> tuple[int, int]:
+    """Return how many rows have no entry among those left, and of how many units they are."""
+    out = rows.take(~np.isin(rows.sequence, left.sequence))
+    return len(np.unique(out.sequence)), len(np.unique(out.unit.number))
 
 
 def _words(hashes: NDArray[np.uint64] | None) -> tuple[NDArray[np.uint64], ...]:

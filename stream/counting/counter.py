@@ -3,16 +3,16 @@
 A row counts in window ``w`` iff ``w`` is active and contains its event time, its own append time is
 before ``end + grace``, and its event time is not more than the allowed skew after its append time.
 Nothing else has a say, least of all another event. The windows that count a row are therefore the
-active ones from a first to a last; rows of one pane with the same first window share all their
-windows, and are kept together::
+active ones from a first to a last; rows with the same first and last share all their windows, and
+are kept together::
 
     windows   [------0------)
                    [------1------)
                         [------2------)
-    pane                |--4-|             on time: first 0; appended after the end + grace of
-                                           window 0: first 1, and window 0 never sees it
+    event                 x                on time: 0 to 2; appended after the end + grace of
+                                           window 0: 1 to 2, and window 0 never sees it
 
-State per (pane, first window): for statistics that count every row (unit ``event``, no ids, no
+State per (first, last): for statistics that count every row (unit ``event``, no ids, no
 distinct count) a sum per cell; for the others the rows that bounding may still let through,
 compacted now and then, so that memory is bounded by people times cells and not by events.
 """
@@ -27,32 +27,35 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.units import PrivacyUnit
-from stream.counting.bounding import Bounds, Capped, Contributions, left_out_of_period
+from stream.counting.bounding import Bounds, Capped, Contributions
 from stream.counting.fates import Fate
 from stream.counting.filters import NO_OFFSET, ends, of_filter, spread
 from stream.counting.firsts import in_turn
 from stream.counting.full import Full
-from stream.counting.projection import ONE_EACH, WEIGHT_LIMIT, Rows
-from stream.counting.sums import Sums
+from stream.counting.projection import ONE_EACH, Rows
+from stream.counting.sums import SUM_LIMIT, Sums
 from stream.events.grouping import alike, grouped
 from stream.windows.localtime import TIME_LIMIT_MS
+from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from stream.counting.alike import Counting
     from stream.counting.usage import Usage
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
+
+    _Where = slice | NDArray[np.intp]
 
 __all__ = ["CellVector", "Rows", "WindowCounter"]
 
 _COMPACT_ROWS: Final = 16_384
 _CHUNK_ROWS: Final = 65_536
 _SHARE_OF_ROSTER: Final = 4
-_NARROW: Final = 2**20
 _EVERY: Final = slice(None)
+_NO_FLOOR: Final = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,11 @@ class WindowCounter:
             them are true, and there is neither ``whole`` nor a cap over a period.
 
     Raises:
-        ValueError: unit ``user`` without budget periods, or weights that would not be exact.
+        ValueError: weights that would not be exact.
     """
 
     def __init__(
-        self, alarm: Counting, budget: Budget, *, whole: bool = False, filters: int = 1
+        self, alarm: Alarm, budget: Budget, *, whole: bool = False, filters: int = 1
     ) -> None:
         """Start with nothing counted."""
         self._whole, self._filters = whole, filters
@@ -96,23 +99,20 @@ class WindowCounter:
         self._grace_ms = alarm.grace_ms
         self._firsts = alarm.firsts
         self._skew_ms = min(alarm.feed.allowed_skew_ms, TIME_LIMIT_MS)
-        self._cells, self._statistics = len(alarm.counted), len(alarm.aggregates)
-        self._size = self._statistics * self._cells
+        self._cells, self._statistics = len(alarm.counted), range(len(alarm.aggregates))
+        self._size = len(self._statistics) * self._cells
         self._one_each = [spec.kind in ONE_EACH for spec in alarm.aggregates]
-        self._largest = max(spec.largest for spec in alarm.aggregates)
-        if self._largest > WEIGHT_LIMIT:
+        if max(spec.largest for spec in alarm.aggregates) > SUM_LIMIT:
             raise ValueError("a statistic's weights lie within 2**62")
         self._bounds = Bounds.of(alarm, budget)
         self._unbounded = self._bounds.unbounded
-        self._periods = budget.periods if budget.unit is PrivacyUnit.USER else None
-        if budget.unit is PrivacyUnit.USER and self._periods is None:
-            raise ValueError("unit user needs budget periods")
-        self._panes: dict[int, dict[int, _Group]] = {}
-        self._active: dict[int, bool] = {}
-        self._floor: int | None = None
-        self._began: int | None = None  # the first floor
+        per_user = budget.unit is PrivacyUnit.USER
+        self._periods = (per_user and budget.periods) or Periods.lifetime()
+        self._groups: defaultdict[tuple[int, int], _Group] = defaultdict(self._no_rows)
+        self._floor = _NO_FLOOR
+        self._began = _NO_FLOOR  # the first floor
         self._rows_seen = 0
-        self._last_offset: int | None = None
+        self._last_offset = -1
 
     def add(self, rows: Rows) -> NDArray[np.uint8]:
         """Count rows.
@@ -133,8 +133,7 @@ class WindowCounter:
         fates = np.full(len(rows), Fate.USED, np.uint8)
         if not len(rows):
             return fates
-        ordered = self._last_offset is None or int(rows.offset[0]) >= self._last_offset
-        if not (ordered and bool((rows.offset[1:] >= rows.offset[:-1]).all())):
+        if (np.diff(rows.offset, prepend=self._last_offset) < 0).any():
             raise ValueError("rows are added in log order, every row once")
         self._last_offset = int(rows.offset[-1])
         for start in range(0, len(rows), _CHUNK_ROWS):  # pieces that fit the processor's cache
@@ -151,31 +150,28 @@ class WindowCounter:
         Raises:
             ValueError: the window lies before one that ``forget_before`` was told.
         """
-        if self._floor is not None and index < self._floor:
+        if index < self._floor:
             raise ValueError("this window is forgotten")
-        groups = list(self._groups_of(index)) if self._is_active(index) else []
-        sums = self._no_sums()
+        if usage is not None:
+            usage.forget_last()
+        whole = self._no_rows()
         taken: defaultdict[int, list[Contributions]] = defaultdict(list)
-        for first, group in groups:
-            if group.sums is not None:
-                sums.merge(group.sums)
+        for first, group in self._groups_of(index):
+            whole.sums.merge(group.sums)
+            whole.reach(group.first_offset, group.last_offset)
             taken[first if self._firsts else index].extend(group.parts)
         if (found := in_turn(taken, index)) is not None:
             rows, before = found
             if rows.asked is not None:
-                self._count_each(rows, rows.asked, sums)
+                self._count_each(rows, rows.asked, whole.sums)
             else:
                 counted = self._bounds.apply(rows if usage is None else usage.take(rows))
                 if before:
                     counted = counted.take(counted.sequence >= before)
-                for statistic in range(self._statistics):
-                    self._add_up(sums, statistic, counted)
-        places, values = sums.nonzero()
+                self._add_bounded(whole.sums, counted)
+        places, values = whole.sums.nonzero()
         starts = np.searchsorted(places, np.arange(self._filters + 1) * self._size).tolist()
-        least, most = self._no_offsets()
-        for _, group in groups:
-            np.minimum(least, group.first_offset, out=least)
-            np.maximum(most, group.last_offset, out=most)
+        least, most = whole.first_offset, whole.last_offset
         least[least == NO_OFFSET] = -1
         return [
             CellVector(
@@ -202,17 +198,14 @@ class WindowCounter:
         common = np.flatnonzero(always.any(axis=1))
         counted = self._bounds.apply(rows.take(common))
         counted = replace(counted, asked=always[np.searchsorted(rows.sequence, counted.sequence)])
-        for statistic in range(self._statistics):
-            self._add_up(sums, statistic, counted)
+        self._add_bounded(sums, counted)
         sometimes = asked & ~always
         apart = np.flatnonzero(sometimes.any(axis=1))
         rows, sometimes = rows.take(apart), sometimes[apart]
         for at in range(self._filters):
             own = of_filter(sometimes, at)
             if own.any():
-                counted = self._bounds.apply(rows.take(own))
-                for statistic in range(self._statistics):
-                    self._add_up(sums, statistic, counted, filter_at=at)
+                self._add_bounded(sums, self._bounds.apply(rows.take(own)), at)
 
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
         """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cuts``."""
@@ -221,7 +214,7 @@ class WindowCounter:
             return Capped()
         rows = Contributions.join(parts)
         left = rows if usage is None else usage.take(rows)
-        return self._bounds.capped(left) + left_out_of_period(rows, left)
+        return self._bounds.capped(rows, left)
 
     def forget_before(self, index: int) -> None:
         """Drop what only windows before ``index`` need; they can no longer be cut.
@@ -229,208 +222,152 @@ class WindowCounter:
         Where people count in the first step of their window, all its steps are needed.
         """
         if self._firsts:
-            index = self._calendar.pane_range(index)[0]
-        if self._began is None:
+            index = self._calendar.first_starting_at(self._calendar.counted(index)[0])
+        if self._floor == _NO_FLOOR:
             self._began = index
-        self._floor = index if self._floor is None else max(self._floor, index)
-        for pane in list(self._panes):
-            groups = self._panes[pane]
-            for first in [first for first, group in groups.items() if group.last < self._floor]:
-                del groups[first]
-            if not groups:
-                del self._panes[pane]
-        self._active = {at: active for at, active in self._active.items() if at >= self._floor}
+        self._floor = max(self._floor, index)
+        for windows in [each for each in self._groups if each[1] < self._floor]:
+            del self._groups[windows]
 
     def _add_chunk(self, rows: Rows, fates: NDArray[np.uint8]) -> None:
         """Count rows that are known to be in log order, and write what no window takes."""
         sequence = np.arange(self._rows_seen, self._rows_seen + len(rows), dtype=np.int64)
         self._rows_seen += len(rows)
-        if (shared := self._shared(rows)) is not None:
-            if not self._add_run(*shared, rows, sequence, _EVERY):
-                fates[:] = Fate.UNASKED
-            return
-        time_ms, append_ms = rows.time_ms, rows.append_ms
+        # Windows never fall as times rise: what the extremes share, all rows share.
+        times, appends = (np.array([of.min(), of.max()]) for of in (rows.time_ms, rows.append_ms))
+        first, last, _ = self._windows(times.repeat(2), np.tile(appends, 2))
+        counted: _Where = _EVERY
+        if (first > last).any() or np.ptp(first) or np.ptp(last):
+            first, last, fates[:] = self._windows(rows.time_ms, rows.append_ms)
+            counted = np.flatnonzero(first <= last)
+            if not len(counted):
+                return
+            if len(counted) < len(rows):
+                rows, sequence = rows.take(counted), sequence[counted]
+                first, last = first[counted], last[counted]
+        taken = fates[counted]
+        for where in alike(first, last):
+            opening, closing = int(first[where][0]), int(last[where][0])
+            opening = self._calendar.next_active(opening)
+            if opening > closing:
+                taken[where] = Fate.UNASKED
+            else:
+                self._count(self._groups[opening, closing], rows, sequence, where)
+        fates[counted] = taken
 
+    def _windows(
+        self, time_ms: NDArray[np.int64], append_ms: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+        """Return the first and the last window that count each row, and its fate, shape (n,) each.
+
+        Where none does, the first is greater than the last.
+        """
         timely = _valid(time_ms) & _valid(append_ms)
         punctual = timely & (time_ms - append_ms <= self._skew_ms)  # bad times may wrap: masked
         first, last = self._calendar.containing(time_ms)
-        in_window = punctual & (first <= last)
-        first = np.maximum(first, self._calendar.first_open(append_ms, self._grace_ms))
-        in_time = counted = in_window & (first <= last)
-        if self._floor is not None:
-            np.maximum(first, self._floor, out=first)
-            counted = in_time & (first <= last)
+        still = np.maximum(first, self._calendar.first_open(append_ms, self._grace_ms))
+        taking = np.maximum(still, self._floor)
+        fates = np.full(len(time_ms), Fate.USED, np.uint8)
+        fates[(still > last) | ((taking > last) & (last >= self._began))] = Fate.LATE
+        fates[first > last] = Fate.UNASKED
+        fates[~punctual] = Fate.EARLY
+        fates[~timely] = Fate.BAD_TIME
+        return taking, np.where(fates == Fate.USED, last, _NO_FLOOR), fates
 
-        pane = self._calendar.panes(time_ms)
-        if not counted.all():
-            fates[~counted] = Fate.LATE
-            if self._began is not None:
-                fates[in_time & (last < self._began)] = Fate.USED
-            fates[~in_window] = Fate.UNASKED
-            fates[~punctual] = Fate.EARLY
-            fates[~timely] = Fate.BAD_TIME
-            rows, sequence = rows.take(counted), sequence[counted]
-            first, last, pane = first[counted], last[counted], pane[counted]
-        if not len(rows):
-            return
-        for where in alike(pane, first):
-            at = int(where[0]) if isinstance(where, np.ndarray) else 0
-            windows = range(int(first[at]), int(last[at]) + 1)
-            if not self._add_run(int(pane[at]), windows, rows, sequence, where):
-                fates[np.flatnonzero(counted)[where]] = Fate.UNASKED
-
-    def _shared(self, rows: Rows) -> tuple[int, range] | None:
-        """Return the pane of all rows and the windows that count them, if they share them.
-
-        Windows never fall as times rise: what holds at both ends of a stretch holds within it.
-        ``None`` also where some row has a time that no window counts.
-        """
-        times = np.array([rows.time_ms.min(), rows.time_ms.max()])
-        appends = np.array([rows.append_ms.min(), rows.append_ms.max()])
-        if not (_valid(times).all() and _valid(appends).all()):
-            return None
-        if times[1] - appends[0] > self._skew_ms:
-            return None
-        first, last = self._calendar.containing(times)
-        first = np.maximum(first, self._calendar.first_open(appends, self._grace_ms))
-        if self._floor is not None:
-            first = np.maximum(first, self._floor)
-        pane = self._calendar.panes(times)
-        if first[1] > last[0] or any(low != high for low, high in (first, last, pane)):
-            return None
-        return int(pane[0]), range(int(first[0]), int(last[0]) + 1)
-
-    def _add_run(
-        self,
-        pane: int,
-        windows: range,
-        rows: Rows,
-        sequence: NDArray[np.int64],
-        where: slice | NDArray[np.intp],
-    ) -> bool:
-        """Count the rows at ``where``: they lie in one pane, and in the same windows.
-
-        Returns:
-            Whether any of the windows runs.
-        """
-        active = next((index for index in windows if self._is_active(index)), None)
-        if active is None:
-            return False
+    def _count(self, group: _Group, rows: Rows, sequence: NDArray[np.int64], where: _Where) -> None:
+        """Count the rows at ``where``, which belong to a group."""
         offsets = rows.offset[where]
-        first, last = self._no_offsets()
         if rows.asked is None:
-            first[:], last[:] = offsets[0], offsets[-1]
+            group.reach(offsets[0], offsets[-1])
         else:
-            first, last = ends(rows.asked[where], self._filters, offsets)
-        groups = self._panes.setdefault(pane, {})
-        group = groups.get(active)
-        if group is None:
-            group = groups[active] = _Group(windows[-1], first, last)
-        np.minimum(group.first_offset, first, out=group.first_offset)
-        np.maximum(group.last_offset, last, out=group.last_offset)
-        if self._unbounded:
-            if group.sums is None:
-                group.sums = self._no_sums()
-            for statistic in self._unbounded:
-                self._add_up(group.sums, statistic, rows, where)
-            if len(self._unbounded) == self._statistics:
-                return True
-        rows = rows.take(where)
-        kept = Contributions(
-            sequence[where],
-            _zeros(rows) if self._periods is None else self._periods.of(rows.time_ms),
+            group.reach(*ends(rows.asked[where], self._filters, offsets))
+        for statistic in self._unbounded:
+            here = where
+            if len(self._statistics) > 1:
+                here = np.arange(len(rows))[where][rows.counts[where, statistic]]
+            weight = None if self._one_each[statistic] else rows.weight[here, statistic]
+            asked = None if rows.asked is None else rows.asked[here]
+            self._add_up(group.sums, rows.cell[here] + statistic * self._cells, weight, asked)
+        if len(self._unbounded) < len(self._statistics):
+            kept = self._entries(rows.take(where), sequence[where])
+            if self._whole:
+                group.parts.append(kept)
+            else:
+                group.keep(kept, self._bounds, self._filters)
+
+    def _entries(self, rows: Rows, sequence: NDArray[np.int64]) -> Contributions:
+        """Return what rows may add to the statistics that do not count every row."""
+        entries = Contributions(
+            sequence,
+            self._periods.of(rows.time_ms),
             rows.unit,
             rows.cell,
-            rows.weight,
-            rows.counts,
+            rows.weight[:, 0],
             rows.event_id if self._bounds.deduplicate else None,
             rows.asked,
         )
-        if self._unbounded:
-            counts = rows.counts.copy()
-            counts[list(self._unbounded)] = False
-            kept = kept.counting(counts)
-        if self._whole:
-            group.parts.append(kept)
-        else:
-            group.keep(kept, self._bounds, self._cells, self._filters)
-        return True
+        if len(self._statistics) == 1:
+            return entries
+        counts = rows.counts.copy()
+        counts[:, list(self._unbounded)] = False
+        at, statistic = np.nonzero(counts)
+        place, weight = rows.cell[at] + statistic * self._cells, rows.weight[at, statistic]
+        return replace(entries.take(at), place=place, weight=weight)
+
+    def _add_bounded(self, sums: Sums, rows: Contributions, filter_at: int = 0) -> None:
+        """Add what is left after bounding to the sums of one filter, or of those that rows name."""
+        weight = None if all(self._one_each) else rows.weight
+        self._add_up(sums, rows.place + filter_at * self._size, weight, rows.asked)
 
     def _add_up(
         self,
         sums: Sums,
-        statistic: int,
-        rows: Rows | Contributions,
-        where: slice | NDArray[np.intp] = _EVERY,
-        *,
-        filter_at: int = 0,
+        place: NDArray[np.int64],
+        weight: NDArray[np.int64] | None,
+        asked: NDArray[np.uint64] | None,
     ) -> None:
-        """Add the rows at ``where`` that count in a statistic to the sums of its cells.
-
-        Rows that say which filters are true of them are added to those of each, others to those of
-        one filter.
-        """
-        place = rows.cell[where]
-        weight = None if self._one_each[statistic] else rows.weight[statistic][where]
-        asked = None if rows.asked is None else rows.asked[where]
-        if self._statistics > 1:
-            counts = rows.counts[statistic][where]
-            place = place[counts] + statistic * self._cells
-            weight = None if weight is None else weight[counts]
-            asked = None if asked is None else asked[counts]
+        """Add to sums, of each filter that is true where rows say which are."""
         if asked is None:
-            sums.add(place + filter_at * self._size if filter_at else place, weight)
-        elif self._largest <= _NARROW or weight is None:
-            spread(
-                sums,
-                asked,
-                filters=self._filters,
-                place=place,
-                weight=weight,
-                size=self._size,
-            )
-        else:  # sums of many such weights are more than a number holds
-            for at in range(self._filters):
-                own = of_filter(asked, at)
-                sums.add(place[own] + at * self._size, weight[own])
+            sums.add(place, weight)
+        else:
+            spread(sums, asked, filters=self._filters, place=place, weight=weight, size=self._size)
 
-    def _no_sums(self) -> Sums:
-        """Return sums of every statistic of every cell and filter, nothing added yet."""
-        return Sums(self._filters * self._size)
-
-    def _no_offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first and the last offset of every filter where there is none."""
-        return np.full(self._filters, NO_OFFSET), np.full(self._filters, -1)
+    def _no_rows(self) -> _Group:
+        """Return a group without rows."""
+        return _Group(
+            Sums(self._filters * self._size),
+            np.full(self._filters, NO_OFFSET),
+            np.full(self._filters, -1),
+        )
 
     def _groups_of(self, index: int) -> Iterator[tuple[int, _Group]]:
         """Yield the groups of rows that window ``index`` counts, each with the first that does."""
-        for pane in range(*self._calendar.pane_range(index)):
-            for first, group in self._panes.get(pane, {}).items():
-                if first <= index:
+        if self._calendar.active(index):
+            for (first, last), group in self._groups.items():
+                if first <= index <= last:
                     yield first, group
-
-    def _is_active(self, index: int) -> bool:
-        """Tell whether a window runs (asked of the calendar once)."""
-        active = self._active.get(index)
-        if active is None:
-            active = self._active[index] = self._calendar.active(index)
-        return active
 
 
 @dataclass(slots=True)
 class _Group:
-    """Rows of one pane that share all the windows that count them."""
+    """Rows that share all the windows that count them; offsets are those of each filter."""
 
-    last: int
+    sums: Sums
     first_offset: NDArray[np.int64]
     last_offset: NDArray[np.int64]
-    sums: Sums | None = None
     parts: list[Contributions] = field(default_factory=list)
     full: Full | None = None
     compacted: int = 0
     pending: int = 0
 
-    def keep(self, rows: Contributions, bounds: Bounds, cells: int, filters: int) -> None:
+    def reach(
+        self, first: NDArray[np.int64] | np.int64, last: NDArray[np.int64] | np.int64
+    ) -> None:
+        """Take note of the offsets of more rows."""
+        np.minimum(self.first_offset, first, out=self.first_offset)
+        np.maximum(self.last_offset, last, out=self.last_offset)
+
+    def keep(self, rows: Contributions, bounds: Bounds, filters: int) -> None:
         """Remember rows, and compact when as many are new as were left the last time."""
         if self.full is not None:
             rows = self.full.narrowed(rows)
@@ -443,8 +380,8 @@ class _Group:
         if self.pending > max(_COMPACT_ROWS, self.compacted):
             self.parts = [bounds.compact(Contributions.join(self.parts), filters)]
             self.compacted, self.pending = len(self.parts[0]), 0
-            if rows.asked is None and any(cap is not None for cap in bounds.caps):
-                self.full = Full(self.parts[0], bounds.caps, cells)
+            if rows.asked is None and bounds.limited:
+                self.full = Full(self.parts[0], bounds)
 
 
 def _without_others(rows: Contributions) -> Contributions:
@@ -458,8 +395,3 @@ def _valid(times: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which times a row may carry at all."""
     # One comparison: as unsigned numbers, negative times lie beyond every limit.
     return times.view(np.uint64) < np.uint64(TIME_LIMIT_MS)
-
-
-def _zeros(rows: Rows) -> NDArray[np.int64]:
-    """Return a 0 per row."""
-    return np.zeros(len(rows), np.int64)

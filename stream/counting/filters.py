@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from stream.counting.filtering import passing
-from stream.events.grouping import differs, grouped, numbered
+from stream.counting.sums import SUM_LIMIT
+from stream.events.grouping import grouped, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -38,13 +39,10 @@ def asked(wheres: Sequence[Where | None], rows: pa.RecordBatch) -> Words:
     """Return which filters are true of each row; ``None`` is true of all.
 
     Args:
-        wheres: filters, numbered in this order.
+        wheres: two filters or more, numbered in this order.
         rows: as ``passing`` has them.
     """
-    words = -(-len(wheres) // _WORD)
     names = sorted(frozenset().union(*(where.fields for where in wheres if where is not None)))
-    if not rows.num_rows or not names:
-        return np.full((rows.num_rows, words), ~np.uint64(0), np.uint64) & _mask(len(wheres))
     codes = []
     for name in names:
         encoded = rows.column(rows.schema.get_field_index(name)).dictionary_encode()
@@ -52,7 +50,7 @@ def asked(wheres: Sequence[Where | None], rows: pa.RecordBatch) -> Words:
         codes.append(code.to_numpy(zero_copy_only=False).astype(np.int64))
     number, first = numbered(*codes)
     distinct = rows.take(pa.array(first))
-    bits = np.zeros((distinct.num_rows, words * _WORD), np.bool_)
+    bits = np.zeros((distinct.num_rows, -(-len(wheres) // _WORD) * _WORD), np.bool_)
     for at, where in enumerate(wheres):
         bits[:, at] = True if where is None else passing(where, distinct)
     packed = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
@@ -70,23 +68,19 @@ def ends(
     """Return each filter's least and greatest offset, shape (filters,) each.
 
     Args:
-        asked: of n rows.
+        asked: of n rows, at least one.
         filters: how many there are.
         offset: shape (n,), not decreasing.
 
     Returns:
         ``NO_OFFSET`` and -1 of a filter that is true of no row.
     """
-    first, last = np.full(filters, NO_OFFSET, np.int64), np.full(filters, -1, np.int64)
     order, fresh = grouped(*asked.T)
-    starts = np.flatnonzero(fresh)
-    opening, closing = offset[order[starts]], offset[order[np.append(starts[1:], len(order)) - 1]]
-    for piece, bits in _pieces(asked[order[starts]], filters):
-        least = np.where(bits, opening[piece, np.newaxis], NO_OFFSET).min(axis=0)
-        most = np.where(bits, closing[piece, np.newaxis], -1).max(axis=0)
-        np.minimum(first, least, out=first)
-        np.maximum(last, most, out=last)
-    return first, last
+    opening, closing = np.sort(order[fresh]), np.sort(order[np.roll(fresh, -1)])[::-1]
+    return (
+        _offset_of_first(asked[opening], filters, offset[opening], NO_OFFSET),
+        _offset_of_first(asked[closing], filters, offset[closing], -1),
+    )
 
 
 def spread(
@@ -101,43 +95,42 @@ def spread(
     """Add rows to the sums of every filter that is true of them.
 
     Args:
-        sums: number ``filter * size + place``; of any weights.
+        sums: number ``filter * size + place``.
         asked: of n rows.
         filters: how many there are.
         place: shape (n,), in ``[0, size)``.
-        weight: shape (n,), no more in all than an int64 holds; ``None`` for 1 each.
+        weight: shape (n,), within +-``SUM_LIMIT``; ``None`` for 1 each.
         size: how many sums a filter has.
     """
     if not len(place):
         return
-    order, fresh = grouped(place, *asked.T)
-    starts = np.flatnonzero(fresh)
-    if weight is None:
-        total = np.diff(starts, append=len(order))
+    if weight is not None and int(np.abs(weight).max()) > SUM_LIMIT // len(weight):
+        alike, total = np.arange(len(place)), weight  # added up they may be too much for a number
     else:
-        total = np.add.reduceat(weight[order], starts)
-    alike = order[starts]
-    by_place = np.argsort(place[alike], kind="stable")
-    alike, total = alike[by_place], total[by_place]
-    for piece, bits in _pieces(asked[alike], filters):
-        here = place[alike[piece]]
-        edges = np.flatnonzero(differs(here.view(np.uint64)))
-        each = np.add.reduceat(bits * total[piece, np.newaxis], edges, axis=0)
-        at, own = np.nonzero(each)
-        sums.add(own * size + here[edges[at]], each[at, own])
-
-
-def _pieces(asked: Words, filters: int) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """Yield stretches of rows, and which filters are true there, shape (rows, filters)."""
+        order, fresh = grouped(place, *asked.T)
+        starts = np.flatnonzero(fresh)
+        alike = order[starts]
+        total = (
+            np.diff(starts, append=len(order))
+            if weight is None
+            else np.add.reduceat(weight[order], starts)
+        )
     step = max(1, _TABLE // filters)
-    for start in range(0, len(asked), step):
+    for start in range(0, len(alike), step):
         piece = slice(start, start + step)
-        octets = np.ascontiguousarray(asked[piece], "<u8").view(np.uint8)
-        bits = np.unpackbits(octets, axis=1, count=filters, bitorder="little")
-        yield piece, bits.view(np.bool_)
+        at, own = np.nonzero(_bits(asked[alike[piece]], filters))
+        sums.add(own * size + place[alike[piece]][at], total[piece][at])
 
 
-def _mask(filters: int) -> Words:
-    """Return the bits of all filters, shape (words,)."""
-    bits = np.arange(-(-filters // _WORD) * _WORD) < filters
-    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+def _offset_of_first(
+    asked: Words, filters: int, offset: NDArray[np.int64], none: int
+) -> NDArray[np.int64]:
+    """Return the offset of the first row of which each filter is true, shape (filters,)."""
+    bits = _bits(asked, filters)
+    return np.where(bits.any(axis=0), offset[bits.argmax(axis=0)], none)
+
+
+def _bits(asked: Words, filters: int) -> NDArray[np.bool_]:
+    """Return which filters are true of each row, shape (rows, filters)."""
+    octets = np.ascontiguousarray(asked, "<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=filters, bitorder="little").view(np.bool_)

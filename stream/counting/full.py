@@ -14,11 +14,9 @@ import numpy as np
 from stream.events.grouping import occurrence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from stream.counting.bounding import Contributions
+    from stream.counting.bounding import Bounds, Contributions
 
 __all__ = ["Full"]
 
@@ -28,50 +26,40 @@ _FREE: Final = -1
 
 
 class Full:
-    """The (unit, cell) of which a statistic counts nothing more in a period, for every statistic.
+    """The (unit, place) of which nothing more counts in a period.
 
-    Guarantee: ``narrowed`` only takes away what stands behind as many rows of its own unit, period
-    and cell as its statistic counts, all of them among the rows given here. So it may come before
+    Guarantee: ``narrowed`` only takes away what stands behind as many entries of its own unit,
+    period and place as that counts, all of them among those given here. So it may come before
     bounding: the rest is bounded as the whole would have been (see ``Bounds.compact``). It takes
     nothing away from rows of another roster or period, and may miss what shares a slot.
 
     Args:
         rows: in log order, bounded: of any place at most so many as its cap.
-        caps: per statistic, rows of a place that it counts; ``None`` where that is not limited.
-        cells: number of groups.
+        bounds: their rules.
     """
 
-    def __init__(self, rows: Contributions, caps: Sequence[int | None], cells: int) -> None:
-        self._roster, self._cells = rows.unit.roster, cells
-        self._period = rows.period.max()
-        now = rows.period == self._period
+    def __init__(self, rows: Contributions, bounds: Bounds) -> None:
+        self._roster, self._period = rows.unit.roster, rows.period.max()
+        self._places = len(bounds.distinct) * bounds.cells
         bits = (_SLOTS_OF_ONE * len(rows)).bit_length()
         self._shift = np.uint64(64 - bits)
-        self._tables: dict[int, NDArray[np.int64]] = {}
-        place = self._place(rows)
-        for statistic, cap in enumerate(caps):
-            if cap is None:
-                continue
-            full = place[rows.counts[statistic] & now]
-            if cap > 1:
-                full = full[occurrence(full) == cap - 1]
-            table = self._tables[statistic] = np.full(1 << bits, _FREE)
-            table[self._slot(full)] = full
+        now = rows.take(rows.period == self._period)
+        place, last = self._place(now), bounds.cap(now) - 1
+        full = place[last == (occurrence(place) if last.any() else 0)]
+        self._table = np.full(1 << bits, _FREE)
+        self._table[self._slot(full)] = full
 
     def narrowed(self, rows: Contributions) -> Contributions:
-        """Return the rows that may still count in some statistic."""
+        """Return the entries that may still count."""
         same = rows.unit.roster is self._roster
         if not (same and bool((rows.period == self._period).all())):
             return rows
-        counts, place = rows.counts.copy(), self._place(rows)
-        slot = self._slot(place)
-        for statistic, table in self._tables.items():
-            counts[statistic] &= table.take(slot) != place
-        return rows.counting(counts)
+        place = self._place(rows)
+        return rows.take(self._table.take(self._slot(place)) != place)
 
     def _place(self, rows: Contributions) -> NDArray[np.int64]:
-        """Return a number for each row's unit and cell."""
-        return rows.unit.number * self._cells + rows.cell
+        """Return a number for each entry's unit and place."""
+        return rows.unit.number * self._places + rows.place
 
     def _slot(self, place: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return where each place is looked for."""

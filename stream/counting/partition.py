@@ -6,19 +6,18 @@ slice of the log alone (promise 2), so reading the slice again gives the same pa
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 import numpy as np
 
 from accountant.costs.charges import WindowKey
-from accountant.layouts import Layouts
 from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.counting.fates import drops_of
-from stream.counting.progress import AlarmProgress, beginnings, slice_start_ms
-from stream.counting.sharing import FeedCounters
+from stream.counting.sharing import FeedCounters, slice_start_ms
 from stream.events.decoder import Decoder, Drop, Records
 from stream.events.marks import claims_mark, verified_mark
 from stream.model.feeds import Clock
@@ -29,33 +28,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.layouts import Growth
+    from accountant.layouts import Layouts
     from accountant.records import Used
     from stream.counting.bounding import Capped
+    from stream.counting.counter import CellVector
+    from stream.counting.sharing import SharedCounter
     from stream.events.decoder import Batch, Record
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
 
-__all__ = ["PartitionReader", "ReadStart", "Told", "slice_start_ms"]
+__all__ = ["PartitionReader", "Told", "slice_start_ms"]
 
 
+_NEVER_MS: Final = int(np.iinfo(np.int64).max)
 _MOST_UNMARKED = 1_000_000
 """Records that may precede a feed's first mark."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadStart:
-    """Where reading begins, and what is known about the log before that point.
-
-    Args:
-        whole: the log starts at offset 0, or a record before the slice is still retained.
-        live_from_ms: wall clock when reading began at the log's end; slices that start later
-            cannot have lost a record. ``None`` for files.
-    """
-
-    whole: bool
-    live_from_ms: int | None = None
 
 
 class Told(TypedDict, total=False):
@@ -87,14 +75,13 @@ class PartitionReader:
     Args:
         feed: the feed read.
         partition: its partition.
-        partitions: how many the feed had when its log was registered.
+        layouts: over how many its feed is partitioned. Of windows with records of before and after
+            a growth there is no partial, nor of windows from before this partition was there.
         topic_id: identity of the log, part of every partial.
         alarms: the feed's alarms.
         budget: unit and caps.
         hash_key: key of the unit and id hashes, from the ledger.
         public: whether its counts are the references of alarms on other feeds.
-        growths: how it got more of them, in order. Of windows with records of before and after one
-            there is no partial, nor of windows from before this partition was there.
         told: of what it reads.
     """
 
@@ -103,13 +90,12 @@ class PartitionReader:
         *,
         feed: Feed,
         partition: int,
-        partitions: int,
+        layouts: Layouts,
         topic_id: str,
         alarms: Sequence[Alarm],
         budget: Budget,
         hash_key: bytes,
         public: bool = False,
-        growths: Sequence[Growth] = (),
         **told: Unpack[Told],
     ) -> None:
         self.feed = feed
@@ -117,62 +103,44 @@ class PartitionReader:
         self.stored_partition = partition + (REFERENCE_PARTITIONS if public else 0)
         self._counted_on = feed.name if public else None
         self._topic_id = topic_id
-        self.layouts = Layouts(partitions, tuple(growths))
+        self.layouts = layouts
         self._decoders = {
             each: Decoder(feed, partition=partition, partitions=each, hash_key=hash_key)
-            for each in (partitions, *(growth.partitions for growth in growths))
+            for each in layouts.counts
         }
         self.hash_key = hash_key
         self._told = told
         self._counters = FeedCounters(alarms, budget, whole=bool(told.get("on_capped")))
-        self._states = {
-            alarm.id: AlarmProgress(alarm, self._counters.of(alarm.id), budget) for alarm in alarms
-        }
         self.newest_append_ms = -1
         """Append time of the newest record read so far; for the custodian's eyes."""
-        self._start = ReadStart(whole=True)
-        self._first_append_ms: int | None = None
+        self.whole_from_ms = -math.inf
+        """No record is lost of slices that start then or later: of none, where the log is whole.
+
+        Set before the first record is read, where the log begins later than that.
+        """
         self._arrival_ms = -1
         self._mark_ms = -1
-        self._first_mark_ms: int | None = None
+        self._first_mark_ms = _NEVER_MS
+        self._until_ms = _NEVER_MS
+        if feed.clock is Clock.WATERMARKS and feed.history is not None:
+            self._until_ms = feed.history[1]  # no window beyond it is counted; the last mark may be
         self._marks: deque[tuple[int, int]] = deque()
         self._unmarked: list[Records] = []
 
-    def begin(
-        self,
-        cursors: Mapping[str, int],
-        start: ReadStart,
-        used: Mapping[str, Used] | None = None,
-    ) -> None:
+    def begin(self, cursors: Mapping[str, int], used: Mapping[str, Used] | None = None) -> int:
         """Start at the oldest undecided window of every query.
 
         Args:
             cursors: per alarm id the start (ms) of its oldest undecided window.
-            start: what is known about the log before the first record that will be read.
-            used: as for :meth:`reads_from_ms`.
-        """
-        self._start = start
-        began = beginnings(self._states.values(), cursors, used or {})
-        for alarm_id, state in self._states.items():
-            state.began, seed = began[alarm_id]
-            state.counter.begin(state.began, seed)
-            state.go_to(state.alarm.calendar.first_starting_at(cursors[alarm_id]))
-
-    def reads_from_ms(
-        self, cursors: Mapping[str, int], used: Mapping[str, Used] | None = None
-    ) -> int:
-        """Return since when records were appended that have to be read.
-
-        Args:
-            cursors: as for :meth:`begin`.
             used: per alarm id what people had used up through a window before that, where it is
                 known; else windows are counted again from the beginning of the period.
+
+        Returns:
+            Since when records were appended that have to be read.
         """
-        began = beginnings(self._states.values(), cursors, used or {})
-        return min(
-            slice_start_ms(state.alarm, state.alarm.calendar.counted(began[alarm_id][0])[0])
-            for alarm_id, state in self._states.items()
-        )
+        for counter in self._counters.all:
+            counter.begin(cursors, used or {})
+        return min(counter.read_ms for counter in self._counters.all)
 
     def read(self, records: Sequence[Record] | Records) -> None:
         """Count records, in log order."""
@@ -186,8 +154,7 @@ class PartitionReader:
             return
         self._count(records)
         if len(appended):
-            if self._first_append_ms is None:
-                self._first_append_ms = int(appended[0])
+            self.whole_from_ms = min(self.whole_from_ms, int(appended[0]) + 1)
             self._arrival_ms = max(self._arrival_ms, int(appended.max()))
 
     def count_batch(self, batch: Batch) -> None:
@@ -212,15 +179,18 @@ class PartitionReader:
 
     def oldest_open_cut_ms(self) -> int | None:
         """Return the earliest cut (window end + grace) not passed yet; ``None`` without alarms."""
-        return min((state.cut_ms for state in self._states.values()), default=None)
+        return min((counter.cut_ms for counter in self._counters.all), default=None)
 
     def partials(self) -> Iterable[Partial]:
         """Yield the partials of every window that is complete by now, each once, oldest first."""
-        for state in self._states.values():
-            while self._passed(state.cut_ms) and not self._over(state):
-                if self._belongs(state):
-                    yield self._partial(state)
-                state.go_to(state.index + 1)
+        for counter in self._counters.all:
+            while self._passed(counter.cut_ms) and counter.end_ms <= self._until_ms:
+                capped = counter.capped() if self._told.get("on_capped") else None
+                counted = counter.cut()
+                if self._belongs(counter):
+                    for alarm, vector in counted:
+                        yield self._partial(counter, alarm, vector, capped)
+                counter.go_to(counter.index + 1)
 
     def resume_mark(self) -> tuple[int, int] | None:
         """Return ``(time_ms, offset)`` of the last mark at or before the oldest open slice.
@@ -228,45 +198,40 @@ class PartitionReader:
         Reading again from that offset counts every open window again. Marks before it are
         forgotten. ``None`` where no mark is that old.
         """
-        oldest_ms = min((state.slice_ms for state in self._states.values()), default=-1)
+        slices_ms = (slice_start_ms(each.alarm, each.counted_ms) for each in self._counters.all)
+        oldest_ms = min(slices_ms, default=-1)
         while len(self._marks) > 1 and self._marks[1][0] <= oldest_ms:
             self._marks.popleft()
         return self._marks[0] if self._marks and self._marks[0][0] <= oldest_ms else None
 
     def _passed(self, cut_ms: int) -> bool:
-        if self.feed.clock is Clock.WATERMARKS and self._mark_ms >= cut_ms:
-            return True
-        return self._arrival_ms >= cut_ms + self.feed.max_append_time_regression_ms
+        arrived_ms = self._arrival_ms - self.feed.max_append_time_regression_ms
+        return max(self._mark_ms, arrived_ms) >= cut_ms
 
-    def _over(self, state: AlarmProgress) -> bool:
-        """Whether the next window reaches beyond a replayed history; the last mark may."""
-        if self.feed.clock is not Clock.WATERMARKS or self.feed.history is None:
-            return False
-        return state.end_ms > self.feed.history[1]
-
-    def _belongs(self, state: AlarmProgress) -> bool:
+    def _belongs(self, counter: SharedCounter) -> bool:
         """Whether all records that the next window takes are routed alike, some of them here."""
         partitions = partitions_of_window(
-            state.alarm, self.feed, self.layouts, state.counted_ms, state.end_ms
+            counter.alarm, self.feed, self.layouts, counter.counted_ms, counter.end_ms
         )
         return partitions is not None and self.partition < partitions
 
-    def _partial(self, state: AlarmProgress) -> Partial:
-        vector = state.counter.cut(state.index, state.alarm.id)
-        key = WindowKey(end_ms=state.end_ms, query=state.alarm.id, start_ms=state.start_ms)
-        usage, told = state.counter.usage(state.index), self._told
+    def _partial(
+        self, counter: SharedCounter, alarm: Alarm, vector: CellVector, capped: Capped | None
+    ) -> Partial:
+        key = WindowKey(end_ms=counter.end_ms, query=alarm.id, start_ms=counter.start_ms)
+        usage, told = counter.usage, self._told
         if usage is not None and (tell := told.get("on_people")):
             tell(key, usage.met, usage.beyond)
-        if capped := told.get("on_capped"):
-            capped(key, state.counter.capped(state.index))
+        if capped is not None and (tell_capped := told.get("on_capped")):
+            tell_capped(key, capped)
         return Partial(
             key=key,
             partition=self.stored_partition,
-            fingerprint=state.alarm.fingerprint,
+            fingerprint=alarm.fingerprint,
             topic_id=self._topic_id,
-            complete=self._complete(state.read_ms),
+            complete=counter.read_ms >= self.whole_from_ms,
             used=None if usage is None else usage.encoded(),
-            cells=len(state.alarm.aggregates) * len(state.alarm.counted),
+            cells=len(alarm.aggregates) * len(alarm.counted),
             index=vector.index,
             value=vector.value,
             first_offset=vector.first_offset,
@@ -274,15 +239,6 @@ class PartitionReader:
             counted_on=self._counted_on,
             revision=self.layouts.revision,
         )
-
-    def _complete(self, slice_ms: int) -> bool:
-        if self._start.whole:
-            return True
-        if self._first_append_ms is not None and self._first_append_ms < slice_ms:
-            return True
-        if self._first_mark_ms is not None and self._first_mark_ms <= slice_ms:
-            return True
-        return self._start.live_from_ms is not None and self._start.live_from_ms <= slice_ms
 
     def _count(self, records: Records) -> None:
         for partitions, run in self._routed(records):
@@ -295,9 +251,6 @@ class PartitionReader:
 
         By the append time that the broker gave a record: what its sender says decides nothing.
         """
-        if not self.layouts.growths:
-            yield self.layouts.first, records
-            return
         partitions = self.layouts.at(records.timestamp_ms)
         edges = np.flatnonzero(np.diff(partitions)) + 1
         for start, stop in pairwise((0, *edges.tolist(), len(records))):
@@ -308,13 +261,10 @@ class PartitionReader:
         """Return rows with the append times that their feed's clock gives them."""
         if self.feed.clock is not Clock.WATERMARKS:
             return batch
+        until_ms = self._mark_ms + self.feed.watermark_interval_ms
         if self._mark_ms < 0:
-            first_ms = (
-                np.iinfo(np.int64).max if self._first_mark_ms is None else self._first_mark_ms
-            )
-            return replace(batch, append_ms=np.minimum(batch.time_ms, first_ms - 1))
-        last_ms = self._mark_ms + self.feed.watermark_interval_ms - 1
-        return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, last_ms))
+            until_ms = self._first_mark_ms
+        return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, until_ms - 1))
 
     def _read_punctuated(self, records: Records) -> None:
         """Count runs of events between marks.
@@ -337,15 +287,16 @@ class PartitionReader:
                 continue
             if mark.time_ms <= self._mark_ms:
                 continue
-            if self._first_mark_ms is None:
+            if self._mark_ms < 0:
                 self._first_mark_ms = mark.time_ms
+                self.whole_from_ms = min(self.whole_from_ms, mark.time_ms)
                 self._count_unmarked()
             self._count(records.between(start, at).where(events[start:at]))
             start = at
             self._mark_ms = mark.time_ms
             self._marks.append((mark.time_ms, int(records.offset[at])))
         rest = records.between(start, len(records)).where(events[start:])
-        if self._first_mark_ms is None:
+        if self._mark_ms < 0:
             self._keep_unmarked(rest)
         else:
             self._count(rest)
@@ -357,7 +308,7 @@ class PartitionReader:
             self._unmarked.append(records)
             return
         # Windows before the first mark are incomplete then, and say so.
-        self._start = replace(self._start, whole=False, live_from_ms=None)
+        self.whole_from_ms = math.inf
         self.take_note(kept, {Drop.UNMARKED.value: kept})
         self._unmarked.clear()
 

@@ -18,6 +18,7 @@ from operators.conditions.weights import Weight
 from stream.counting.fates import Fate
 from stream.counting.filtering import passing
 from stream.counting.filters import asked
+from stream.counting.sums import SUM_LIMIT
 from stream.events.texts import Lexicon, Texts
 
 if TYPE_CHECKING:
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.counting.alike import Selection
     from stream.events.decoder import Batch
     from stream.events.units import Units
-    from stream.model.alarm import AggregateSpec, Term
+    from stream.model.alarm import AggregateSpec, Alarm, Term
     from stream.model.feeds import Domain
     from stream.model.filters import Where
 
@@ -36,50 +36,33 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ONE_EACH",
-    "PER_STATISTIC",
-    "WEIGHT_LIMIT",
     "Columns",
     "Rows",
     "Table",
-    "in_some",
     "project",
 ]
-
-WEIGHT_LIMIT: Final = 2**62
-"""No weight and no sum passes this: beyond it they saturate."""
 
 ONE_EACH: Final = (Weight.COUNT, Weight.DISTINCT_UNITS)
 """Statistics to which every event that counts adds 1."""
 
 
 class Table:
-    """Columns of n rows: a dataclass with ``cell``; those named below have one line a statistic."""
+    """Columns of n rows, each of shape (n, ...) or ``None``: a dataclass with ``unit``."""
 
     __slots__ = ()
-    cell: NDArray[np.int64]
+    unit: Units
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.cell)
+        return len(self.unit)
 
     def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Self:
         """Return the rows of a slice, at some positions, or where a mask is true."""
         if not isinstance(rows, slice) and rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         made: Any = type(self)
-        columns = (_taken(name, getattr(self, name), rows) for name in made.__slots__)
-        return cast("Self", made(*columns))
-
-
-PER_STATISTIC: Final = ("weight", "counts")
-
-
-def _taken(name: str, column: Any, rows: slice | NDArray[Any]) -> Any:
-    if column is None:
-        return None
-    if name not in PER_STATISTIC:
-        return column[rows]
-    return column[:, rows] if isinstance(rows, slice) else column.take(rows, axis=1)
+        columns = (getattr(self, name) for name in made.__slots__)
+        return cast("Self", made(*(None if each is None else each[rows] for each in columns)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +74,8 @@ class Rows(Table):
         append_ms: shape (n,), int64: append times, each given by the broker.
         offset: shape (n,), int64: offsets, not decreasing; equal ones (Arrow) in message order.
         cell: shape (n,), int64: in ``[0, len(query.counted))``.
-        weight: shape (statistics, n), int64: what the event adds to each statistic of its cell.
-        counts: shape (statistics, n), bool: which statistics it counts in, at least one.
+        weight: shape (n, statistics), int64: what the event adds to each statistic of its cell.
+        counts: shape (n, statistics), bool: which statistics it counts in, at least one.
         unit: of n rows.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
         asked: shape (n, words), uint64: which of many filters are true of each row, as
@@ -111,7 +94,7 @@ class Rows(Table):
 
 
 def project(
-    alarm: Selection,
+    alarm: Alarm,
     batch: Batch,
     wheres: Sequence[Where | None] = (),
     columns: Columns | None = None,
@@ -123,10 +106,10 @@ def project(
     its terms, and it weighs what it weighs in all those that it counts in.
 
     Args:
-        alarm: whose WHERE, domain and aggregates to apply; no weight passes ``WEIGHT_LIMIT``.
+        alarm: whose WHERE, domain and aggregates to apply; no weight passes ``SUM_LIMIT``.
         batch: valid rows of one partition in log order.
-        wheres: filters that take the place of the alarm's WHERE; a row is asked for if one of them
-            is true of it. None for the alarm's own.
+        wheres: if more than one, they take the place of the alarm's WHERE; a row is asked for if
+            one of them is true of it.
         columns: of the batch, where other alarms read it, too.
 
     Returns:
@@ -139,29 +122,29 @@ def project(
     columns = columns or Columns(batch.rows)
     count = len(batch)
     asked = np.ones(count, np.bool_)
-    filters = columns.asked(tuple(wheres)) if wheres else None
+    filters = columns.asked(tuple(wheres)) if len(wheres) > 1 else None
     if filters is not None:
         asked &= filters.any(axis=1)
     elif alarm.where is not None:
         asked &= columns.passing(alarm.where)
-    counts = np.empty((len(alarm.aggregates), count), np.bool_)
+    counts = np.empty((count, len(alarm.aggregates)), np.bool_)
     for statistic, spec in enumerate(alarm.aggregates):
-        counts[statistic] = in_some([columns.filtered(part) for part in _parts(spec)])
-    asked &= in_some(counts)
+        parts = [columns.filtered(part) for part in _parts(spec)]
+        counts[:, statistic] = np.logical_or.reduce(parts)
+    asked &= counts.any(axis=1)
 
     cell, known = columns.cells(alarm.counted)
     inside = asked & known
-    weight = np.ones((len(alarm.aggregates), count), np.int64)
+    weight = np.ones(counts.shape, np.int64)
     for statistic, spec in enumerate(alarm.aggregates):
         if spec.kind is Weight.LINEAR:
-            counts[statistic], weight[statistic] = columns.linear(spec.terms)
+            counts[:, statistic], weight[:, statistic] = columns.linear(spec.terms)
             continue
         if spec.field is not None:
-            counts[statistic] &= columns.present(spec.field)
+            counts[:, statistic] &= columns.present(spec.field)
         if spec.kind not in ONE_EACH:
-            weight[statistic] = _weights(spec, columns.granules(spec), cell)
-    keep = inside.copy()
-    keep &= in_some(counts)
+            weight[:, statistic] = _weights(spec, columns.granules(spec), cell)
+    keep = inside & counts.any(axis=1)
 
     rows = Rows(
         batch.time_ms,
@@ -251,7 +234,7 @@ class Columns:
             each = self.granules(part) if part.kind is Weight.SUM else 1
             weight += np.where(here, term.factor * each, 0)
             counts.append(here)
-        return in_some(counts), weight
+        return np.logical_or.reduce(counts), weight
 
     def present(self, field: str) -> _Mask:
         """Return which rows have a field, finite where it is a float."""
@@ -300,12 +283,6 @@ def _parts(spec: AggregateSpec) -> tuple[AggregateSpec, ...]:
     return tuple(term.alone for term in spec.terms) or (spec,)
 
 
-def in_some(counts: _Mask | Sequence[_Mask]) -> _Mask:
-    """Return which rows count in some statistic, shape (n,), given where they count in each."""
-    some: _Mask = counts[0] if len(counts) == 1 else np.logical_or.reduce(counts)
-    return some
-
-
 def _positions(column: pa.Array, values: tuple[str, ...]) -> NDArray[np.int64]:
     """Return the position of each row's group value in its public domain, -1 where it is not there.
 
@@ -331,7 +308,7 @@ def _float_granules(values: NDArray[np.float64], resolution: Fraction) -> NDArra
     """Return finite values in granules, to the nearest, halves to even."""
     with np.errstate(over="ignore"):
         granules = np.rint(values / float(resolution))
-    limit = float(WEIGHT_LIMIT)
+    limit = float(SUM_LIMIT)
     return np.clip(granules, -limit, limit).astype(np.int64)
 
 
@@ -344,7 +321,7 @@ def _integer_granules(
     over, under = resolution.numerator, resolution.denominator
     # Values beyond the clips by a step or more end there anyway; without them nothing overflows.
     least, most = (lo - 1) * over // under, -(-(hi + 1) * over // under)
-    if max(abs(least), abs(most)) * under + 2 * over < WEIGHT_LIMIT:
+    if max(abs(least), abs(most)) * under + 2 * over < SUM_LIMIT:
         scaled = np.clip(values, least, most) * under
         whole, rest = np.divmod(scaled, over)
         whole += (2 * rest > over) | ((2 * rest == over) & (whole % 2 == 1))

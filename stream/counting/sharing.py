@@ -1,7 +1,7 @@
 """What the alarms of one feed have in common is done once: cells, filters, rows, counts.
 
 Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Alarms
-of one ``Selection`` count the same rows; where windows and grace are the same too, they share a
+of one selection count the same rows; where windows and grace are the same too, they share a
 counter. Those that differ in WHERE besides share one too, which adds up rows once for all filters
 (:mod:`stream.counting.filters`), unless a cap over a period or the steps of a window make who
 counts depend on what the alarm counted before::
@@ -16,6 +16,7 @@ counts the same whatever stands beside it (``tests/unit/stream/counting/test_sha
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,12 +27,14 @@ from stream.counting.fates import Fate
 from stream.counting.projection import Columns, project
 from stream.counting.usage import Usage
 from stream.model.alarms import windows_cap
+from stream.model.routing import counted_from
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from accountant.records import Used
     from stream.counting.bounding import Capped
     from stream.counting.counter import CellVector
     from stream.counting.projection import Rows
@@ -40,16 +43,30 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
 
 
-__all__ = ["FeedCounters", "SharedCounter"]
+__all__ = ["FeedCounters", "SharedCounter", "slice_start_ms"]
 
 
 class SharedCounter:
-    """One counter, for alarms that count the same but for their filters.
+    """One counter, for alarms that count the same but for their filters, and how far it is.
+
+    It goes through the active windows in order. Under a cap over a period, who counts in a window
+    follows from the windows before it. So it begins behind the last one through which it is known
+    what people had used up, and else with the first of the period: what was never stored, or is
+    gone, is had again from the log.
 
     Args:
         alarms: at least one; any of them says what is counted of which its filter is true.
         budget: unit, caps and periods.
-        whole: as there.
+        whole: as ``WindowCounter`` has it.
+
+    Attributes:
+        alarm: the first of them; all have its windows and grace.
+        wheres: their filters.
+        index: of the next window to be complete, "the window" below.
+        start_ms: where it starts.
+        end_ms: where it ends.
+        usage: what people used up of a cap over a period, through the window that was cut last;
+            ``None`` without such a cap.
 
     Raises:
         ValueError: as ``WindowCounter``.
@@ -57,85 +74,85 @@ class SharedCounter:
 
     def __init__(self, alarms: Sequence[Alarm], budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
+        self.alarm, self._alarms, self._budget = alarms[0], alarms, budget
         self.wheres = tuple(dict.fromkeys(alarm.where for alarm in alarms))
-        self._filter = {alarm.id: self.wheres.index(alarm.where) for alarm in alarms}
+        self._filters = [self.wheres.index(alarm.where) for alarm in alarms]
         self._counter = WindowCounter(alarms[0], budget, whole=whole, filters=len(self.wheres))
-        self.alarms = tuple(alarm.id for alarm in alarms)
-        self._needs: dict[str, int] = {}
-        self._cuts: dict[int, Sequence[CellVector]] = {}
-        self._calendar, self._periods = alarms[0].calendar, budget.periods
         self._most = windows_cap(alarms[0], budget)
-        self._next = 0
-        self._usage = Usage(self._most or 1)
-        self._through: dict[int, Usage] = {}
-        self._before: dict[int, Usage] = {}
+        self.usage: Usage | None = None
+        self._cursors: Mapping[str, int] = {}
+        self.index = self.start_ms = self.end_ms = self._began_ms = 0
 
-    def begin(self, index: int, used: bytes = b"") -> None:
-        """Start with a window, where there is a cap over a period; called before the first row.
+    def begin(self, cursors: Mapping[str, int], used: Mapping[str, Used]) -> None:
+        """Start at the oldest undecided window, or before it; called before the first row.
 
         Args:
-            index: an active window.
-            used: what people used up before it; empty where nobody did that a window to come asks
-                about.
+            cursors: per alarm id the start (ms) of its oldest undecided window.
+            used: per alarm id what people had used up through a window before that; alarms may be
+                missing.
         """
-        self._next, self._usage = index, Usage(self._most or 1, used)
+        calendar, names, seed = self.alarm.calendar, [alarm.id for alarm in self._alarms], b""
+        oldest = calendar.first_active_at(min(cursors[name] for name in names))
+        index = counted_from(self.alarm, self._budget, oldest)
+        if self._most is not None:
+            if used.keys() >= {*names}:
+                known = min((used[name] for name in names), key=attrgetter("start_ms"))
+                index, seed = calendar.first_active_at(known.start_ms + 1), known.state
+            self.usage = Usage(self._most, seed)
+        self._cursors, self._began_ms = cursors, calendar.counted(index)[0]
+        self.go_to(index)
+
+    @property
+    def cut_ms(self) -> int:
+        """When the window is over: its end + grace."""
+        return self.end_ms + self.alarm.grace_ms
+
+    @property
+    def counted_ms(self) -> int:
+        """Start of the first window that the window's count depends on."""
+        first = counted_from(self.alarm, self._budget, self.index)
+        return self.alarm.calendar.counted(first)[0]
+
+    @property
+    def read_ms(self) -> int:
+        """When the slice of the log begins that has to be read to count the window."""
+        return slice_start_ms(self.alarm, max(self.counted_ms, self._began_ms))
 
     def add(self, rows: Rows) -> NDArray[np.uint8]:
         """Count rows as ``WindowCounter.add`` does, once for all alarms."""
         return self._counter.add(rows)
 
-    def cut(self, index: int, alarm: str) -> CellVector:
-        """Return an alarm's statistics of a window that no further row may join, worked out once.
+    def capped(self) -> Capped:
+        """Return what caps leave out of the window, before it is cut."""
+        usage = None if self.usage is None else self.usage.copy()
+        return self._counter.capped(self.index, usage)
 
-        Raises:
-            ValueError: every alarm has said that it needs no window so early.
+    def cut(self) -> list[tuple[Alarm, CellVector]]:
+        """Return the window's statistics for every alarm that has not had it; no row may join it.
+
+        Called once for every window, as who counts in the next ones may follow from it.
         """
-        if self._most is not None:
-            # Whoever counts here follows from the windows before: none is passed over.
-            while self._next <= index:
-                self._cut_next()
-        elif index not in self._cuts:
-            self._cuts[index] = self._counter.cuts(index)
-        return self._cuts[index][self._filter[alarm]]
+        vectors = self._counter.cuts(self.index, self.usage)
+        if self.usage is not None and self._budget.periods is not None:
+            following = self.alarm.calendar.next_active(self.index + 1)
+            touched = self._budget.periods.touched(*self.alarm.calendar.bounds(following))
+            self.usage.forget_before(touched[0])
+        return [
+            (alarm, vectors[at])
+            for alarm, at in zip(self._alarms, self._filters, strict=True)
+            if self._cursors[alarm.id] <= self.start_ms
+        ]
 
-    def usage(self, index: int) -> Usage | None:
-        """Return what people used up through a window that was cut, and how many were in it.
+    def go_to(self, index: int) -> None:
+        """Wait for the first window that runs, from ``index`` on; what lies before is forgotten."""
+        self.index = self.alarm.calendar.next_active(index)
+        self.start_ms, self.end_ms = self.alarm.calendar.bounds(self.index)
+        self._counter.forget_before(self.index)
 
-        ``None`` without a cap over a period.
-        """
-        return self._through.get(index)
 
-    def capped(self, index: int) -> Capped:
-        """Return what ``WindowCounter.capped`` does, of a window that was cut."""
-        if self._most is None:
-            return self._counter.capped(index)
-        return self._counter.capped(index, self._before[index].copy())
-
-    def keep_from(self, alarm: str, index: int) -> None:
-        """Take note that an alarm needs no window before ``index``; what none needs is forgotten.
-
-        Called for every alarm before the first row, and whenever one has had a window.
-        """
-        self._needs[alarm] = index
-        if len(self._needs) < len(self.alarms):
-            return
-        floor = min(self._needs.values())
-        if self._most is not None:
-            floor = min(floor, self._next)
-        self._counter.forget_before(floor)
-        for kept in (self._cuts, self._through, self._before):
-            for at in [at for at in kept if at < floor]:
-                del kept[at]
-
-    def _cut_next(self) -> None:
-        at = self._next
-        self._before[at] = self._usage.copy()
-        self._usage.forget_last()
-        self._cuts[at] = self._counter.cuts(at, self._usage)
-        self._next = self._calendar.next_active(at + 1)
-        if self._periods is not None:
-            self._usage.forget_before(self._periods.touched(*self._calendar.bounds(self._next))[0])
-        self._through[at] = self._usage.copy()
+def slice_start_ms(alarm: Alarm, start_ms: int) -> int:
+    """Return the append time at or after which every event of a window was appended."""
+    return start_ms - alarm.feed.allowed_skew_ms - alarm.feed.max_append_time_regression_ms
 
 
 class FeedCounters:
@@ -165,20 +182,13 @@ class FeedCounters:
             alone = whole or alarm.firsts or windows_cap(alarm, budget) is not None
             selected = selection_key(alarm) if alone else statistics_key(alarm)
             alike[alone, selected, counting_key(alarm)].append(alarm)
-        self._of: dict[str, SharedCounter] = {}
-        selections: defaultdict[Hashable, list[tuple[Alarm, SharedCounter]]] = defaultdict(list)
+        self.all: list[SharedCounter] = []
+        selections: defaultdict[Hashable, list[SharedCounter]] = defaultdict(list)
         for members in alike.values():
             counter = SharedCounter(members, budget, whole=whole)
-            self._of |= dict.fromkeys(counter.alarms, counter)
-            of_rows = statistics_key(members[0]), counter.wheres
-            selections[of_rows].append((members[0], counter))
-        self._selections = [
-            (found[0][0], [counter for _, counter in found]) for found in selections.values()
-        ]
-
-    def of(self, alarm: str) -> SharedCounter:
-        """Return the counter of an alarm, by its id."""
-        return self._of[alarm]
+            self.all.append(counter)
+            selections[statistics_key(counter.alarm), counter.wheres].append(counter)
+        self._selections = selections.values()
 
     def count(self, batch: Batch) -> NDArray[np.uint8]:
         """Count a batch for every query.
@@ -191,15 +201,9 @@ class FeedCounters:
         """
         columns = Columns(batch.rows)
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
-        for alarm, counters in self._selections:
-            wheres = counters[0].wheres
-            rows, fates = project(alarm, batch, wheres if len(wheres) > 1 else (), columns)
-            taken = counters[0].add(rows)
-            for counter in counters[1:]:
-                np.maximum(taken, counter.add(rows), out=taken)
-            if len(rows) == len(batch):
-                fates = taken
-            else:
-                fates[fates == Fate.USED] = taken
+        for counters in self._selections:
+            rows, fates = project(counters[0].alarm, batch, counters[0].wheres, columns)
+            taken = [counter.add(rows) for counter in counters]
+            fates[fates == Fate.USED] = np.maximum.reduce(taken)
             np.maximum(farthest, fates, out=farthest)
         return farthest

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["SUM_LIMIT", "Sums"]
 
 SUM_LIMIT: Final = 2**62
-"""Sums are read as the nearest number within +-SUM_LIMIT."""
+"""No weight passes this, and sums are read as the nearest number within it, above or below 0."""
 
 _WORD_BITS: Final = 32
 _WORD_MASK: Final = (1 << _WORD_BITS) - 1

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Usage"]
 
-_PERSON: Final = np.dtype([("low", "<u8"), ("high", "<u8"), ("period", "<i8")])
-_ROW: Final = np.dtype([*_PERSON.descr, ("windows", "<i8")])
+_ROW: Final = np.dtype([("low", "<u8"), ("high", "<u8"), ("period", "<i8"), ("windows", "<i8")])
+_PERSON: Final = ["low", "high", "period"]
 
 
 class Usage:
@@ -46,20 +46,12 @@ class Usage:
 
     def __init__(self, most: int, text: bytes = b"") -> None:
         self._most = most
+        self._rows = np.frombuffer(text, _ROW)
         self.forget_last()
-        rows = np.frombuffer(text, _ROW)
-        self._people = np.empty(len(rows), _PERSON)
-        for name in ("low", "high", "period"):
-            self._people[name] = rows[name]
-        self._windows = rows["windows"].astype(np.int64)
 
     def encoded(self) -> bytes:
         """Return it as bytes: the same for the same people, whatever they were read from."""
-        rows = np.empty(len(self._people), _ROW)
-        for name in ("low", "high", "period"):
-            rows[name] = self._people[name]
-        rows["windows"] = self._windows
-        return rows.tobytes()
+        return self._rows.tobytes()
 
     def take(self, rows: Contributions) -> Contributions:
         """Count everybody who has rows in the next window, and return the rows that count there.
@@ -71,16 +63,17 @@ class Usage:
         if not len(rows):
             return rows
         person, first = numbered(rows.unit.number, rows.period)
-        here = np.empty(len(first), _PERSON)
+        here = np.zeros(len(first), _ROW)
         hashed = rows.unit.roster.hashed[rows.unit.number[first]]
         here["low"], here["high"], here["period"] = hashed[:, 0], hashed[:, 1], rows.period[first]
-        known = len(self._people)
-        people, place = np.unique(np.concatenate([self._people, here]), return_inverse=True)
-        windows = np.zeros(len(people), np.int64)
-        windows[place[:known]] = self._windows
+        both, known = np.concatenate([self._rows, here]), len(self._rows)
+        people, place = np.unique(both[_PERSON], return_inverse=True)
+        self._rows = np.zeros(len(people), _ROW)
+        self._rows[_PERSON] = people
+        windows = self._rows["windows"]
+        windows[place[:known]] = both["windows"][:known]
         counts = windows[place[known:]] < self._most
         windows[place[known:][counts]] += 1
-        self._people, self._windows = people, windows
         self.met, self.beyond = len(counts), int((~counts).sum())
         if not self.beyond:
             return rows
@@ -92,14 +85,14 @@ class Usage:
 
     def forget_before(self, period_ms: int) -> None:
         """Forget periods that start before an instant: no window to come touches them."""
-        kept = self._people["period"] >= period_ms
+        kept = self._rows["period"] >= period_ms
         if not kept.all():
-            self._people, self._windows = self._people[kept], self._windows[kept]
+            self._rows = self._rows[kept]
 
     def copy(self) -> Usage:
         """Return one that goes on by itself."""
-        return copy(self)  # its arrays are replaced, never written to
+        return copy(self)  # its rows are replaced, never written to
 
     def __len__(self) -> int:
         """For how many people and periods it tells."""
-        return len(self._people)
+        return len(self._rows)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from accountant.costs.charges import UniformCost, WindowKey
+from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
@@ -25,7 +25,7 @@ from stream.decisions.mechanisms import as_charged, operator_of, panes_of, run_o
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.registration import charge_of
 from stream.decisions.release import Drawn, encode_fired
-from stream.decisions.schedule import first_windows, oldest_index, windows_through
+from stream.decisions.schedule import window_after, window_from, windows_through
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
 from stream.model.alarms import has_runs, scope_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.costs.charges import CellCosts
+    from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.runs import StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
@@ -137,14 +137,12 @@ class Judge:
     def _place(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
         """Return an alarm's place in the order: when its first window from a time on ends (ms)."""
         alarm = self._running[alarm_id]
-        end_ms = alarm.calendar.bounds(oldest_index(alarm, since_ms))[1]
-        return end_ms, bool(alarm.panes), alarm_id
+        return window_from(alarm, since_ms).key.end_ms, bool(alarm.panes), alarm_id
 
     def _decide(self, alarm: Alarm) -> StoredDecision | None:
         """Decide the oldest window; ``None`` while it waits."""
-        index = oldest_index(alarm, self._ledger.cursor(alarm.id))
-        start_ms, end_ms = alarm.calendar.bounds(index)
-        key = WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
+        window = window_from(alarm, self._ledger.cursor(alarm.id))
+        key, index, _ = window
         look = self._over_panes if alarm.panes else self._counted
         found = look(alarm, key, index)
         if found is None:
@@ -156,8 +154,9 @@ class Judge:
             if admission is Answer.PENDING:
                 return None
             found = found if admission is Answer.RESERVED else _DENIALS[admission]
-        next_start_ms = alarm.calendar.bounds(alarm.calendar.next_active(index + 1))[0]
-        release_ms = self._release_ms(alarm, key)
+        next_start_ms = window_after(window).key.start_ms
+        watched = alarm.feed.clock is Clock.WATERMARKS
+        release_ms = 0 if watched else key.end_ms + alarm.grace_ms + alarm.publish_delay_ms
         if isinstance(found, str):
             return self._ledger.deny(
                 key,
@@ -186,23 +185,22 @@ class Judge:
         """Look at what was counted of a window; ``None`` while it still waits for more."""
         partials = WindowPartials.of(self._ledger.counts.partials(key))
         # Read after the counts: who counted the window knew of every growth that it is behind.
-        partitions = self._partitions(alarm, key)
+        partitions = self._partitions(alarm, key, index)
         awaited = Awaited(alarm, partials, partitions) if partitions else None
         reason = self._reason_to_deny(alarm, key, partials, awaited)
         if reason is not None:
             return reason
         if awaited is None or awaited:
             return None
-        before = None
         if _is_early(alarm):
             # What a step adds is charged with that step, for all later ones of its window: where
             # one was denied its events were never paid for, and the rest tells nothing of them.
-            before = self._run_before(alarm, index)
-            if not cast("EarlyAlarms", self._operators[alarm.id]).continues(before, index):
+            looks = cast("EarlyAlarms", self._operators[alarm.id])
+            if not looks.continues(self._run_before(alarm, index), index):
                 return "step_missed"
         if alarm.firsts and not self._stored.continues(alarm, index):
             return "step_missed"
-        return partial(self._draw, alarm, key, index, partials, before)
+        return partial(self._draw, alarm, key, index, partials)
 
     def _over_panes(self, alarm: Alarm, key: WindowKey, index: int) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
@@ -211,7 +209,7 @@ class Judge:
             return "reconfigured"
         if _too_old(alarm, key.end_ms, self._clock_ms()):
             return "too_old"
-        if not self._stored.ended(alarm, key):
+        if self._ledger.cursor(alarm.panes) < key.end_ms:
             return None
         noisy = self._stored.over(alarm, start_ms, end_ms)
         if isinstance(noisy, str):
@@ -228,14 +226,7 @@ class Judge:
 
         return draw
 
-    def _draw(
-        self,
-        alarm: Alarm,
-        key: WindowKey,
-        index: int,
-        partials: WindowPartials,
-        before: StoredRun | None,
-    ) -> Drawn:
+    def _draw(self, alarm: Alarm, key: WindowKey, index: int, partials: WindowPartials) -> Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands.
 
         Args:
@@ -243,7 +234,6 @@ class Judge:
             key: the window.
             index: its number.
             partials: what is stored for it.
-            before: of a step, what the one before it left.
         """
         cells, counted_cells = len(alarm.domain), len(alarm.counted)
         operator = self._operators[alarm.id]
@@ -255,16 +245,14 @@ class Judge:
             kept = self._stored.kept(alarm, noisy, self._noise.token(TOKEN_BYTES))
             return Drawn(silent, cost, noisy=kept)
         held = held_cells(alarm, key, self._ledger.progress)
-        if in_runs(alarm):
-            before = self._run_before(alarm, index)
-        elif not _is_early(alarm):
+        if not (in_runs(alarm) or _is_early(alarm)):
             if alarm.reference is not None:
                 rows = len(alarm.reference.aggregates)
                 counted = statistics_of(partials.reference, rows, cells)
                 operator = operator_of(around(alarm, references_of(alarm, counted)))
             decided = decide_asked(operator, statistics, held, self._noise)
             return Drawn(decided.fired, decided.cost, reached=decided.reached)
-        run = cast("RunOperator | EarlyAlarms", operator)
+        run, before = cast("RunOperator | EarlyAlarms", operator), self._run_before(alarm, index)
         asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
@@ -282,13 +270,12 @@ class Judge:
         periods = self._alarms.budget.touched(*alarm.calendar.bounds(index))
         return self._ledger.run(alarm.id, periods, alarm.fingerprint)
 
-    def _partitions(self, alarm: Alarm, key: WindowKey) -> dict[str, int] | None:
+    def _partitions(self, alarm: Alarm, key: WindowKey, index: int) -> dict[str, int] | None:
         """Return over how many partitions a window's events are routed, by feed.
 
         ``None`` where one of the feeds got more of them meanwhile.
         """
         layouts, calendar = self._ledger.growths.layouts(), alarm.calendar
-        index = calendar.first_starting_at(key.start_ms)
         counted_ms = calendar.counted(counted_from(alarm, self._alarms.budget, index))[0]
         found = {}
         for feed in feeds_of(alarm):
@@ -331,18 +318,12 @@ class Judge:
 
         Of a window over panes: whether they have ended, on any.
         """
-        end_ms = alarm.calendar.bounds(oldest_index(alarm, cursors_ms[alarm.id]))[1]
+        end_ms = window_from(alarm, cursors_ms[alarm.id]).key.end_ms
         if alarm.panes:
             return cursors_ms.get(alarm.panes, -1) >= end_ms
         if alarm.feed.clock is Clock.WATERMARKS:
             return False  # its marks tell the time, and every mark makes a count
         return now_ms > end_ms + alarm.grace_ms
-
-    def _release_ms(self, alarm: Alarm, key: WindowKey) -> int:
-        """Return when the decision may leave: a fixed delay after the cut, for live feeds."""
-        if alarm.feed.clock is Clock.WATERMARKS:
-            return 0
-        return key.end_ms + alarm.grace_ms + alarm.publish_delay_ms
 
     def _admit_through(self, alarm: Alarm, key: WindowKey) -> None:
         """Ask for every window of the budget up to one that is the oldest undecided of its query.
@@ -353,12 +334,12 @@ class Judge:
         sharing, progress = self._sharing[scope], self._ledger.progress
         following = self._following.get(scope)
         if following is None:
-            following = first_windows(sharing.values(), progress.cursors(sharing))
+            cursors = progress.cursors(sharing)
+            following = [window_from(one, cursors[name]) for name, one in sharing.items()]
         windows, rest = windows_through(following, key)
         if windows:
             # Others may have passed windows over since they were listed: nobody asks for those.
-            beside = {window.alarm.id for window in windows} - {alarm.id}
-            cursors = {alarm.id: key.start_ms} | progress.cursors(beside)
+            cursors = progress.cursors({window.alarm.id for window in windows})
             now_ms = self._clock_ms()
             requests = [
                 self._request(window, now_ms)
@@ -383,7 +364,7 @@ class Judge:
 _Found: TypeAlias = "str | Callable[[], Drawn]"
 """Why a window is denied, or what draws for it."""
 
-_SATURATION = (1 << 62) - 1  # two of them still fit into 64 bits
+_SATURATION = (1 << 62) - 1  # with a count of one partition it still fits into 64 bits
 _DENIALS = {
     Answer.REFUSED: "budget",
     Answer.TOO_OLD: "too_old",
@@ -410,7 +391,6 @@ def statistics_of(partials: Sequence[Partial], statistics: int, cells: int) -> N
     """
     total = np.zeros(statistics * cells, dtype=np.int64)
     for one in partials:
-        added = np.zeros_like(total)
-        added[one.index] = np.clip(one.value, -_SATURATION, _SATURATION)
-        total = np.clip(total + added, -_SATURATION, _SATURATION)
+        added = total[one.index] + one.value
+        total[one.index] = np.clip(added, -_SATURATION, _SATURATION)
     return total.reshape(statistics, cells)

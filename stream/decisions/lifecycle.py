@@ -35,11 +35,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from stream.decisions.records import identity
 from stream.decisions.templates import FIELDS, problem, render
 from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
@@ -223,7 +223,7 @@ def step(
 
 def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     """Return what stands for an alarm and a group: 32 hex digits, in every window the same."""
-    return _digest(b"tocsin.lifecycle", [alarm, dict(group)])
+    return identity(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
 def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
@@ -277,7 +277,7 @@ def _notice(  # noqa: PLR0917 -- most are given once for a window
         labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
     level = {"severity": cell.severity} if cell.severity else {}
     notice = Notice(
-        notice_id=_digest(
+        notice_id=identity(
             b"tocsin.notice", [mark, status, decision.window_start, decision.window_end]
         ),
         fingerprint=mark,
@@ -308,8 +308,3 @@ def _notice(  # noqa: PLR0917 -- most are given once for a window
 
 def _key(group: Mapping[str, str]) -> Key:
     return tuple(group.items())
-
-
-def _digest(kind: bytes, parts: Sequence[object]) -> str:
-    canonical = msgspec.json.encode(parts, order="deterministic")
-    return blake2b(canonical, digest_size=16, person=kind).hexdigest()

@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.costs.charges import WindowKey
 from accountant.costs.noisy import Noisy
-from stream.decisions.schedule import oldest_index, windows_within
+from stream.decisions.schedule import window_from, windows_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,10 +79,6 @@ class StoredPanes:
         begun = (_begun_ms(self._alarms[name], cursor_ms) for name, cursor_ms in cursors.items())
         from_ms = max(min(begun), self._ledger.effective_from(panes.id))
         return Noisy(_encoded(noisy) + token, from_ms)
-
-    def ended(self, alarm: Alarm, key: WindowKey) -> bool:
-        """Tell whether all panes of an alarm's window have been decided or denied."""
-        return self._ledger.cursor(alarm.panes) >= key.end_ms
 
     def over(self, alarm: Alarm, start_ms: int, end_ms: int) -> NoisyPanes | str:
         """Return the noisy counts of a window's panes, or why it is denied.
@@ -150,4 +146,4 @@ def _encoded(noisy: NDArray[np.int64]) -> bytes:
 
 def _begun_ms(alarm: Alarm, cursor_ms: int) -> int:
     """Return where the oldest undecided window of an alarm starts, its earlier steps included."""
-    return alarm.calendar.counted(oldest_index(alarm, cursor_ms))[0]
+    return alarm.calendar.counted(window_from(alarm, cursor_ms).number)[0]

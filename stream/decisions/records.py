@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from accountant.errors import DataError
-from accountant.units import UNITS_PER_EPSILON
+from accountant.units import from_loss_units
+from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from accountant.costs.charges import WindowKey
 
@@ -34,6 +35,7 @@ __all__ = [
     "decode_decision",
     "encode",
     "epsilon_text",
+    "identity",
     "loss_fields",
 ]
 
@@ -219,6 +221,12 @@ def alarms_digest(ids: Iterable[str]) -> str:
     return blake2b(lines.encode(), digest_size=16).hexdigest()
 
 
+def identity(kind: bytes, parts: Sequence[object]) -> str:
+    """Return what names a record of a kind: 32 hex digits, the same for the same parts."""
+    canonical = msgspec.json.encode(parts, order="deterministic")
+    return blake2b(canonical, digest_size=16, person=kind).hexdigest()
+
+
 def encode(record: Record) -> bytes:
     """Return a record as one JSON object."""
     return msgspec.json.encode(record)
@@ -243,10 +251,7 @@ def decision_loss_fields(units: int, *, gaussian: bool) -> dict[str, Any]:
 
 def epsilon_text(units: int) -> str:
     """Return loss units as an exact decimal number of epsilon (or rho), no trailing zeros."""
-    if units < 0:
-        raise ValueError("a loss is not negative")
-    whole, rest = divmod(units, UNITS_PER_EPSILON)
-    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+    return decimal(from_loss_units(units))
 
 
 def _check_kind(
@@ -259,10 +264,7 @@ def _check_kind(
 
 def _identity(kind: bytes, key: WindowKey, group: Mapping[str, str]) -> str:
     """Return what names a record of a kind: 32 hex digits, of window and group alone."""
-    canonical = msgspec.json.encode(
-        [key.query, key.start_ms, key.end_ms, dict(group)], order="deterministic"
-    )
-    return blake2b(canonical, digest_size=16, person=kind).hexdigest()
+    return identity(kind, [key.query, key.start_ms, key.end_ms, dict(group)])
 
 
 def _decoding(kind: type[_Kind], what: str) -> Callable[[bytes], _Kind]:

@@ -26,6 +26,7 @@ from stream.decisions.records import (
     decision_loss_fields,
     loss_fields,
 )
+from stream.decisions.schedule import window_from
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.instants import from_iso_utc, iso_utc
@@ -176,12 +177,9 @@ def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
         )
 
 
-def released_counts(decision: StoredDecision) -> Iterator[tuple[Mapping[str, str], float, float]]:
-    """Yield group, noisy count and standard deviation of what leaves with a decision."""
-    counts = _stored(decision).counts
-    if counts is not msgspec.UNSET:
-        for group, count in counts.by_group():
-            yield group, count, counts.standard_deviation
+def released_counts(decision: StoredDecision) -> list[tuple[Mapping[str, str], float, float]]:
+    """Return group, noisy count and standard deviation of what leaves with a decision."""
+    return [(one.group, one.count, one.standard_deviation) for one in count_records(decision)]
 
 
 def decision_record(alarm: Alarm, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
@@ -194,8 +192,7 @@ def decision_record(alarm: Alarm, alarms: Alarms, decision: StoredDecision) -> D
     """
     if decision.reason is not None and (decision.alarm_count or decision.epsilon_units):
         raise ValueError("a denied window rings nothing and costs nothing")
-    key, budget, calendar = decision.key, alarms.budget, alarm.calendar
-    following = calendar.next_active(calendar.first_starting_at(key.start_ms + 1))
+    key, budget = decision.key, alarms.budget
     known = bool(decision.alarms) or not decision.alarm_count
     around = window_around(alarm, key)
     return DecisionRecord(
@@ -211,7 +208,7 @@ def decision_record(alarm: Alarm, alarms: Alarms, decision: StoredDecision) -> D
         fingerprint=decision.fingerprint,
         budget=scope_of(alarm, alarms),
         periods=tuple(map(iso_utc, budget.touched(key.start_ms, key.end_ms))),
-        next_start=iso_utc(calendar.bounds(following)[0]),
+        next_start=iso_utc(window_from(alarm, key.start_ms + 1).key.start_ms),
         draw=decision.draw or msgspec.UNSET,
         **_bounds("window", key.start_ms, key.end_ms),
         **({} if around is None else _bounds("whole", *around)),

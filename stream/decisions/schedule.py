@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from accountant.costs.charges import WindowKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from stream.model.alarm import Alarm
 
-__all__ = ["Window", "first_windows", "oldest_index", "windows_through", "windows_within"]
+__all__ = ["Window", "window_after", "window_from", "windows_through", "windows_within"]
 
 
 class Window(NamedTuple):
@@ -33,14 +33,17 @@ class Window(NamedTuple):
     alarm: Alarm
 
 
-def first_windows(alarms: Iterable[Alarm], cursors: Mapping[str, int]) -> list[Window]:
-    """Return the oldest undecided window of every alarm.
+def window_from(alarm: Alarm, time_ms: int) -> Window:
+    """Return an alarm's first active window that starts at an instant or later.
 
-    Args:
-        alarms: all that draw on one budget.
-        cursors: per alarm id the start (ms) of its oldest undecided window.
+    From a cursor on, that is its oldest undecided one: an applied change may have cut time up anew.
     """
-    return [_window(alarm, oldest_index(alarm, cursors[alarm.id])) for alarm in alarms]
+    return _window(alarm, alarm.calendar.first_starting_at(time_ms))
+
+
+def window_after(window: Window) -> Window:
+    """Return the next active window of an alarm."""
+    return _window(window.alarm, window.number + 1)
 
 
 def windows_through(
@@ -56,22 +59,17 @@ def windows_through(
     for window in following:
         while window.key <= last:
             found.append(window)
-            window = _window(window.alarm, window.number + 1)  # noqa: PLW2901 -- the next one
+            window = window_after(window)  # noqa: PLW2901 -- the next one
         rest.append(window)
     return sorted(found), rest
 
 
 def windows_within(alarm: Alarm, since_ms: int, until_ms: int) -> Iterator[WindowKey]:
     """Yield the active windows that start at an instant or later, and end by another, in order."""
-    window = _window(alarm, alarm.calendar.first_starting_at(since_ms))
+    window = window_from(alarm, since_ms)
     while window.key.end_ms <= until_ms:
         yield window.key
-        window = _window(alarm, window.number + 1)
-
-
-def oldest_index(alarm: Alarm, cursor_ms: int) -> int:
-    """Return the oldest undecided window; an applied change may have cut time up anew."""
-    return alarm.calendar.next_active(alarm.calendar.first_starting_at(cursor_ms))
+        window = window_after(window)
 
 
 def _window(alarm: Alarm, index: int) -> Window:

@@ -60,9 +60,11 @@ def render(template: str, fields: Mapping[str, str]) -> str:
         template: one that :func:`problem` says nothing of.
         fields: by name.
     """
-    parts: list[str] = []
-    for text, name, _, _ in Formatter().parse(template):
-        parts.append(text)
-        if name is not None:
-            parts.append(fields.get(name, f"{{{name}}}"))
-    return "".join(parts)
+    return template.format_map(_Fields(fields))
+
+
+class _Fields(dict[str, str]):
+    """Fields of a template; what is missing is as it was written."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import os
 import time
 from collections import defaultdict
@@ -28,7 +29,6 @@ from aiokafka.errors import (
 )
 
 from accountant.records import PartialStatus, Stand
-from stream.counting.partition import ReadStart
 from stream.decisions.steps import Step
 from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
@@ -274,21 +274,23 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         counted_for = {alarm.id for alarm in counted_on(feed, runtime.alarms)[0]}
         async with asyncio.timeout(_OPEN_S):
             layouts = (await in_thread(ledger.growths.layouts))[feed.name]
-            reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
+            reader = runtime.reader(feed, number, layouts, topic_id)
             cursors = await in_thread(ledger.progress.cursors, counted_for)
             used = await in_thread(ledger.counts.used, cursors, reader.stored_partition, topic_id)
             live_from_ms = runtime.clock_ms() + feed.idle_partition_timeout_ms
             begin = (await probe.beginning_offsets([partition]))[partition]
             end = (await probe.end_offsets([partition]))[partition]
-            oldest_ms = reader.reads_from_ms(cursors, used)
+            oldest_ms = reader.begin(cursors, used)
             if feed.clock is Clock.WATERMARKS:
                 marked = await in_thread(ledger.counts.mark_before, feed.name, number, oldest_ms)
                 offset = begin if marked is None else max(marked, begin)
-                start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
+                whole, whole_from_ms = marked is not None and marked >= begin, math.inf
             else:
                 offset = await _appended_since(probe, partition, oldest_ms, begin, end)
-                start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
-            reader.begin(cursors, start, used)
+                # What is appended while reading catches up cannot be deleted before it is read.
+                whole, whole_from_ms = offset > begin, live_from_ms
+            if begin and not whole:
+                reader.whole_from_ms = whole_from_ms
             opened = {feed.name: {number: (offset, Stand.OPENED)}}
             await in_thread(ledger.counts.put_places, opened)
             return Assigned(feed, reader, offset)

@@ -7,13 +7,14 @@ event time. Of an export, offsets and append times are the log's own.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from accountant.errors import ConfigError, DataError
-from stream.counting.partition import ReadStart
+from accountant.layouts import Layouts
 from stream.events.files import EventFiles
 from stream.model.feeds import Clock
 from stream.replay.exports import export_info, read_log
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.replay.exports import ExportInfo
 
-    MakeReader: TypeAlias = Callable[[int, int], PartitionReader]
+    MakeReader: TypeAlias = Callable[[int, Layouts], PartitionReader]
 
 __all__ = ["Lane", "Lanes", "Source", "source_of"]
 
@@ -144,7 +145,7 @@ class Source:
         """Begin to read: files of events in order, or each partition at its first record.
 
         Args:
-            make: returns the reader of a partition, of so many; not begun.
+            make: returns the reader of a partition, not begun.
             cursors: per alarm id the start (ms) of its oldest undecided window.
             last_cut_ms: cut of the last window that will be asked for; reading ends there.
 
@@ -153,7 +154,7 @@ class Source:
         """
         lanes: list[Lane] = []
         for partition in range(self.partitions):
-            reader = make(partition, self.partitions)
+            reader = make(partition, Layouts(self.partitions))
             if self.export is None:
                 events, first = EventFiles(self.feed, self.paths), None
                 reader.take_note(len(events) + sum(events.drops.values()), events.drops)
@@ -164,7 +165,9 @@ class Source:
                 first = next(records, None)
                 whole = records if first is None else chain((first,), records)
                 stretches = _by_records(reader, last_cut_ms, whole)
-            reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
+            reader.begin(cursors)
+            if first is not None and first.offset:
+                reader.whole_from_ms = math.inf
             lanes.append(Lane(reader, stretches))
         return lanes
 

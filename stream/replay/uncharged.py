@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.costs.charges import WindowKey
+    from accountant.layouts import Layouts
     from stream.counting.partition import Told
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
@@ -43,11 +44,11 @@ def uncharged_lanes(
     """
     hash_key = NoiseSource().token(_HASH_KEY_BYTES)
 
-    def make(partition: int, partitions: int) -> PartitionReader:
+    def make(partition: int, layouts: Layouts) -> PartitionReader:
         return PartitionReader(
             feed=source.feed,
             partition=partition,
-            partitions=partitions,
+            layouts=layouts,
             topic_id=_NO_TOPIC,
             alarms=alarms,
             budget=budget,

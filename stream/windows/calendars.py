@@ -1,13 +1,12 @@
 """Which windows an instant belongs to: pure arithmetic on integers, nothing remembered.
 
 Windows of a calendar are numbered; window ``i`` is ``[start, end)`` in milliseconds since the Unix
-epoch, and both its ends grow with ``i``. Overlapping windows share *panes*, the longest pieces that
-no window boundary cuts::
+epoch, and both its ends grow with ``i``. So the windows that contain an instant are those from a
+first to a last, and both grow with time::
 
-    time      0    5   10   15   20   25        size 15, step 10: panes of gcd(15, 10) = 5
-    panes     |-0--|-1--|-2--|-3--|-4--|
-    windows   [------0------)                   panes 0, 1, 2
-                        [------1------)         panes 2, 3, 4
+    time      0    5   10   15   20   25        size 15, step 10
+    windows   [------0------)
+                        [------1------)
 
 Indexes keep their meaning over restarts: window 0 starts at the epoch, or on the local day
 1970-01-01 (its Monday, 1969-12-29, where windows are whole weeks).
@@ -15,7 +14,6 @@ Indexes keep their meaning over restarts: window 0 starts at the epoch, or on th
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -75,15 +73,19 @@ class Calendar(ABC):
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose window starts at ``time_ms`` or later."""
 
-    @property
     @abstractmethod
-    def longest_ms(self) -> int:
-        """Length of the longest window."""
+    def _longest_ms(self, length: int) -> int:
+        """Return how long a length is at most."""
 
     @property
-    @abstractmethod
+    def longest_ms(self) -> int:
+        """Length of the longest window; a day has an hour above 24 where clocks are put back."""
+        return self._longest_ms(self.lengths[0])
+
+    @property
     def wait_ms(self) -> int:
         """Longest time between the ends of two windows that follow each other, schedule aside."""
+        return self._longest_ms(self.lengths[1])
 
     @property
     def _tile(self) -> tuple[int, int]:
@@ -131,6 +133,10 @@ class Calendar(ABC):
             hint="write longer intervals, or remove `active`",
         )
 
+    def first_active_at(self, time_ms: int) -> int:
+        """Return the smallest active index whose window starts at ``time_ms`` or later."""
+        return self.next_active(self.first_starting_at(time_ms))
+
     def first_opening_at(self, time_ms: int) -> int:
         """Return the smallest such index of which nothing is counted from before ``time_ms``."""
         return self.first_starting_at(time_ms)
@@ -148,17 +154,6 @@ class Calendar(ABC):
         """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
         size, step = self._tile
         return (self._since(_clip(appends) - grace_ms) - size) // step + 1
-
-    def panes(self, times: Times) -> Times:
-        """Return the pane of each instant."""
-        return self._since(_clip(times)) // math.gcd(*self._tile)
-
-    def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the panes that make up window ``index``."""
-        size, step = self._tile
-        pane = math.gcd(size, step)
-        first = index * (step // pane)
-        return first, first + size // pane
 
     @property
     def overlap(self) -> int:
@@ -202,15 +197,8 @@ class MillisecondCalendar(Calendar):
         """Return the smallest index whose bounds do not start before ``time_ms``."""
         return -(-time_ms // self.step_ms)
 
-    @property
-    def longest_ms(self) -> int:
-        """Length of every window."""
-        return self.size_ms
-
-    @property
-    def wait_ms(self) -> int:
-        """Time between the ends of windows."""
-        return self.step_ms
+    def _longest_ms(self, length: int) -> int:
+        return length
 
     def _start_ms(self, since: int) -> int:
         return since
@@ -280,15 +268,8 @@ class LocalCalendar(Calendar):
         day = self._midnights.day(time_ms - 1) + 1 - self._first_day
         return -(-day // self.step_days)
 
-    @property
-    def longest_ms(self) -> int:
-        """Length of the longest window, an hour above 24 where clocks are put back."""
-        return self._midnights.longest_ms(self.size_days)
-
-    @property
-    def wait_ms(self) -> int:
-        """Longest time between the ends of windows, an hour longer where clocks are put back."""
-        return self._midnights.longest_ms(self.step_days)
+    def _longest_ms(self, length: int) -> int:
+        return self._midnights.longest_ms(length)
 
     def active(self, index: int) -> bool:
         """Tell whether the window runs, which none does that a skipped day leaves empty.

@@ -94,12 +94,8 @@ class CumulativeCalendar(MillisecondCalendar):
 
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last step that count each instant."""
-        first = self.panes(times)
+        first, _ = MillisecondCalendar.containing(self, times)
         return first, first - first % self.steps + (self.steps - 1)
-
-    def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the panes that step ``index`` counts: steps as they add."""
-        return index - index % self.steps, index + 1
 
     def _described(self, size: str, step: str) -> str:
         return f"cumulative windows of {size}, looked at every {step}"

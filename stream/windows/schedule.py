@@ -18,7 +18,6 @@ __all__ = ["Schedule"]
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY_MINUTES: Final = 1440
-_WEEK_MINUTES: Final = 7 * _DAY_MINUTES
 _EPOCH_WEEKDAY: Final = 3  # 1970-01-01 was a Thursday
 _LOOK_AHEAD_DAYS: Final = 30  # every week has an interval; a clock change may swallow a few
 _INTERVAL: Final = re.compile(
@@ -76,8 +75,6 @@ class Schedule:
         Returns:
             ``time_ms`` itself when the schedule is not active then.
         """
-        if _always(self):
-            return max(time_ms, limit_ms)
         until_ms, day = time_ms, self._day(time_ms) - 2
         while day <= self._day(until_ms) + 1 and until_ms < limit_ms:
             for start_ms, end_ms in _intervals(self, day):
@@ -91,8 +88,6 @@ class Schedule:
 
         "Near" is a month: a weekly interval that does not occur in a month never does.
         """
-        if _always(self):
-            return time_ms
         today = self._day(time_ms)
         for day in range(today - 2, today + _LOOK_AHEAD_DAYS):
             for start_ms, end_ms in _intervals(self, day):
@@ -144,21 +139,6 @@ def _minute(time: str, text: str) -> int:
     if minute > 59 or hour * 60 + minute > _DAY_MINUTES:
         raise ValueError(f"{time!r} in {text!r} is not a time from 00:00 to 24:00")
     return hour * 60 + minute
-
-
-@lru_cache(maxsize=64)
-def _always(schedule: Schedule) -> bool:
-    """Tell whether the spans leave no minute of the week out."""
-    twice = sorted(
-        (start + shift, end + shift)
-        for start, end in schedule.spans
-        for shift in (-_WEEK_MINUTES, 0)
-    )
-    until = 0
-    for start, end in twice:
-        if start <= until < end:
-            until = end
-    return until >= _WEEK_MINUTES
 
 
 @lru_cache(maxsize=4096)

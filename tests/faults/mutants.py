@@ -82,7 +82,7 @@ def _commits_not_synced(prepare, connection, record):
 @_mutant("charged after the draw", judge.Judge, "_admit_through")
 def _charged_after_the_draw(admit, self, query, key):
     partials = judge.WindowPartials.of(self._ledger.counts.partials(key))
-    self._draw(query, key, query.calendar.first_starting_at(key.start_ms), partials, None)
+    self._draw(query, key, query.calendar.first_starting_at(key.start_ms), partials)
     admit(self, query, key)
 
 

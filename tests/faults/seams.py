@@ -251,7 +251,7 @@ def _seen(storage, watch):
 
     def drawn(draw, self, query, key, *given):
         found = draw(self, query, key, *given)
-        _, partials, _ = given
+        _, partials = given
         counts = judge.statistics_of(partials.own, 1, len(query.domain))[0]
         fired = [at for at, fires in enumerate(found.fired) if fires]
         watch.drawn(disk_of(self._ledger), key, tuple(counts.tolist()), fired)

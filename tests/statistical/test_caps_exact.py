@@ -103,8 +103,7 @@ def one_row():
     """Return one event of the person."""
     zero = np.zeros(1, int)
     unit = Units.of(np.zeros((1, 2), np.uint64))
-    ones = np.ones((1, 1), int)
-    return Contributions(zero, zero, unit, zero, ones, ones.astype(np.bool_), None)
+    return Contributions(zero, zero, unit, zero, zero + 1, None)
 
 
 def dearer_after_alarms(window, seen):

@@ -10,7 +10,7 @@ import pytest
 
 from accountant.units import from_loss_units
 from operators.conditions.comparison import Comparison
-from operators.panes import LaplaceSum, Panes, Tree
+from operators.panes import LaplaceSum, Panes
 from tests.statistical.enumeration import GivenNoise, ints
 from tests.statistical.panes_law import (
     BOX,
@@ -83,16 +83,6 @@ def test_what_is_released_depends_on_count_and_noise_by_their_sum_alone():
         max(-far, min(far, count + noise))
         for count, noise in zip(near, noises.tolist(), strict=True)
     ]
-
-
-def test_an_event_of_a_tree_loses_one_noise_of_every_level():
-    """Two panes and their sum released: an event moves two nodes, and loses twice epsilon."""
-    tree = Tree(branching=2, levels=2)
-    panes = Panes.planned([asked(2)], tree)
-    windows = (Window(0, (0,)), Window(0, (1,)), Window(0, (2,)))
-    assert tree.cover(0, 2) == ((1, 0),)
-    laws = [decided(panes, windows, each, Q, BOX, released=True) for each in ((1, 0, 1), (2, 0, 2))]
-    assert worst_ratio(*laws) == Q**-2
 
 
 def test_a_person_capped_over_a_block_loses_epsilon_in_all_its_panes_together():

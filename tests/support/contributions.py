@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +25,14 @@ RULES = st.builds(
     deduplicate=st.booleans(),
     predicates_per_window=st.integers(1, 3),
     events_per_cell=st.integers(1, 3),
+    cells=st.just(CELLS),
 )
 RNG = st.integers(0, 2**32).map(np.random.default_rng)
 
 
 def rows_of(size: int, **columns: Any) -> Rows:
     """Rows of one person at time 0 in cell 0, of weight 1, in log order, but for some columns."""
-    zeros, ones = np.zeros(size, np.int64), np.ones((1, size), np.int64)
+    zeros, ones = np.zeros(size, np.int64), np.ones((size, 1), np.int64)
     usual: dict[str, Any] = {
         "time_ms": zeros,
         "append_ms": zeros,
@@ -51,8 +53,7 @@ def taken(rows: Rows) -> Contributions:
         np.zeros(len(rows), np.int64),
         rows.unit,
         rows.cell,
-        rows.weight,
-        rows.counts,
+        rows.weight[:, 0],
         rows.event_id,
     )
 
@@ -67,14 +68,19 @@ def random_rows(
 ) -> Contributions:
     """Rows of few people, who share words of their hashes, in few cells and periods."""
     statistics = len(rules.distinct)
-    counts = rng.integers(0, 3, (statistics, size)) > 0
-    counts[rng.integers(0, statistics, size), np.arange(size)] = True
-    return Contributions(
+    counts = rng.integers(0, 3, (size, statistics)) > 0
+    counts[np.arange(size), rng.integers(0, statistics, size)] = True
+    row, statistic = np.nonzero(counts)
+    rows = Contributions(
         start + np.arange(size),
         rng.integers(0, 3, size) * 100 if rules.per_user else np.zeros(size, np.int64),
         units(rng.integers(0, 3, (size, 2)).astype(np.uint64)),
         rng.integers(0, CELLS, size),
-        rng.integers(0, 2, (statistics, size)),
-        counts,
+        np.zeros(size, np.int64),
         rng.integers(0, 2, (size, 2)).astype(np.uint64) if rules.deduplicate else None,
+    ).take(row)
+    return replace(
+        rows,
+        place=statistic * CELLS + rows.place,
+        weight=rng.integers(0, 2, (size, statistics))[row, statistic],
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from stream.counting.partition import PartitionReader, ReadStart
+from accountant.layouts import Layouts
+from stream.counting.partition import PartitionReader
 from stream.events.decoder import Batch, Decoder, Drop, Record
 from stream.events.hashing import KeyedHash
 from stream.model.feeds import Codec, Feed, Field, FieldType
@@ -56,14 +58,16 @@ def a_reader(
     reader = PartitionReader(
         feed=feed,
         partition=0,
-        partitions=1,
+        layouts=Layouts(1),
         topic_id=f"log of {feed.name}",
         alarms=alarms,
         budget=budget,
         hash_key=HASH_KEY,
         **more,
     )
-    reader.begin({query.id: first for query in alarms}, ReadStart(whole=whole))
+    reader.begin({query.id: first for query in alarms})
+    if not whole:
+        reader.whole_from_ms = math.inf
     return reader
 
 

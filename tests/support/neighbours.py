@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from accountant.layouts import Layouts
 from accountant.records import Used
 from accountant.units import PrivacyUnit
 from operators.conditions.score import score_of
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.codings import coding_of
 from stream.events.decoder import Record
 from stream.model.alarms import cells_per_unit
@@ -47,14 +48,14 @@ if TYPE_CHECKING:
 
 
 def reader_for(
-    alarms: Alarms, /, *, twin: Reader = PartitionReader, **options: Any
+    alarms: Alarms, /, *, twin: Reader = PartitionReader, partitions: int = 1, **options: Any
 ) -> PartitionReader:
     """Return a reader of all alarms of the only feed, and its only partition, yet to begin."""
     (feed,) = alarms.feeds.values()
     usual: dict[str, Any] = {
         "feed": feed,
         "partition": 0,
-        "partitions": 1,
+        "layouts": Layouts(partitions, tuple(options.pop("growths", ()))),
         "topic_id": "log",
         "alarms": list(alarms.by_name.values()),
         "budget": alarms.budget,
@@ -91,7 +92,7 @@ def read(
     """Read one partition to its end, split into reads at ``cuts``, and return every partial."""
     reader = reader_for(alarms, twin=twin, partition=partition, partitions=setup.partitions)
     first = dict.fromkeys(alarms.by_name, START_MS - 3 * MINUTE_MS)
-    reader.begin(cursors or first, ReadStart(whole=True), used)
+    reader.begin(cursors or first, used)
     records = [record_of(setup, message) for message in messages]
     found: Partials = {}
     edges = [0, *cuts, len(records)]
@@ -257,7 +258,7 @@ def scattered(alarms: Alarms, setup: Setup, log: Log, rng: random.Random, twin: 
                 and rng.random() < 0.5
             }
             reader = reader_for(alarms, twin=twin, partition=partition, partitions=setup.partitions)
-            from_ms = reader.reads_from_ms(cursors, used)
+            from_ms = reader.begin(cursors, used)
             first = next(
                 (at for at, m in enumerate(messages) if m.log_append and m.append_ms >= from_ms),
                 len(messages),

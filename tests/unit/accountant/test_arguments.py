@@ -71,7 +71,6 @@ from operators import (
     create,
     exp_neg_bounds,
     price,
-    rounded_normal,
     score_of,
     svt_correction,
     theoretical_limit,
@@ -90,7 +89,7 @@ from operators.deciders import (
     tau_min,
     units_min,
 )
-from operators.panes import LaplaceSum, LaplaceWalk, PaneQuestion, Panes, Tree, alternatives
+from operators.panes import LaplaceSum, LaplaceWalk, PaneQuestion, Panes
 from operators.svt import (
     Exponential,
     Laplace,
@@ -177,8 +176,8 @@ TABLE = [  # calls that work, with all their arguments
     partial(units_min, HALF, RATE, Quantile(HALF, range(9))),
     partial(exponential_threshold, HALF, RATE),
     partial(TIGHT.decide, COUNTS, np.array([205, 205]), NOISE),
-    partial(PaneQuestion, TEST, PROMISE, 4, 1, 2),
-    partial(Panes.planned, [QUESTION], Tree(branching=2, levels=2)),
+    partial(PaneQuestion, TEST, PROMISE, 4, 2),
+    partial(Panes.planned, [QUESTION]),
     partial(PANES.release, COUNTS, NOISE),
     partial(PANES.decide, 0, COUNTS),
     partial(PANES.chances, 0, COUNTS[0]),
@@ -189,10 +188,6 @@ TABLE = [  # calls that work, with all their arguments
     partial(LaplaceWalk, HALF, 4),
     partial(WALK.tail, 4),
     partial(WALK.tails, COUNTS[0]),
-    partial(Tree, 2, 2),
-    partial(Tree(2, 2).cover, 0, 4),
-    partial(Tree(2, 2).most_nodes, 4, 1),
-    partial(alternatives, [QUESTION], counted=1, period=4),
     partial(Contribution, 1, 1),
     partial(LevelCosts.of, np.array([1, 2])),
     partial(LevelCosts.uniform, 1, 2),
@@ -230,7 +225,6 @@ TABLE = [  # calls that work, with all their arguments
         weights=[1],
     ),
     partial(worst_row, [], node_limit=100),
-    partial(rounded_normal, HALF, 2, NOISE),
     partial(create("decider", CONDITION, AIM, band=BAND).decide, COUNTS, NOISE),
 ]
 CALLS = {call.func.__qualname__: call for call in TABLE} | {

@@ -39,8 +39,7 @@ from operators.deciders import (
 )
 from operators.noise.boundaries import Cut, boundaries
 from operators.noise.gradual import GradualNoise
-from operators.panes import LaplaceSum, LaplaceWalk, Panes, Tree, alternatives
-from operators.panes.trees import PLAIN
+from operators.panes import LaplaceSum, LaplaceWalk, Panes
 from operators.registry import ALL, DEFAULT, create, price
 from operators.single.ladder import Grid
 from operators.single.pure import gaussian_units
@@ -297,7 +296,7 @@ def calls_of_runs():
 
 
 def calls_of_panes_and_bands():
-    """Yield sums of panes, trees over them, and aggregates of a band."""
+    """Yield sums of panes, and aggregates of a band."""
     panes, three = Panes.planned([asked(2, 9)]), np.zeros((3, 2), int)
     yield "at least one question", Panes.planned, []
     others = [asked(1, 5), asked(2, 5, sensitivity=2)]
@@ -307,14 +306,8 @@ def calls_of_panes_and_bands():
     yield "`question` is out", panes.decide, 1, three
     yield "one column per cell", panes.release, three[:, :1], NOISE
     yield "at least one pane", asked, 0, 5
-    yield "`counted` is not from", partial(alternatives, counted=3, period=2), [asked(2, 9)]
     for law, (rate, terms) in product((LaplaceSum, LaplaceWalk), ((NONE, 1), (-ONE, 1), (ONE, 0))):
         yield "at least one term", law, rate, terms
-    yield "two branches", Tree, 1, 1
-    yield "two branches", Tree, 2, 0
-    yield "at least one pane", PLAIN.cover, 0, 0
-    yield "at least one pane", PLAIN.most_nodes, 0, 1
-    yield "one later", PLAIN.most_nodes, 1, 0
     yield "`events` is not", Count, 0
     yield "sum", Sum, 3, 2
     yield "sum", Sum, 0, 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from accountant.records import Answer
-from accountant.units import PrivacyUnit
-from operators.panes import Panes, alternatives
+from accountant.units import PrivacyUnit, to_loss_units
+from operators.panes import Panes
+from operators.single.tslm import Tslm
 from tests.statistical.panes_law import asked as asked_of
 from tests.support.ledgers import CELLS, Series, open_ledger, requests, set_up
 
@@ -31,18 +32,17 @@ def charged(folder, series, until_ms, units):
 
 
 @pytest.mark.parametrize(("panes", "thresholds"), [(1, 1), (4, 1), (12, 1), (12, 3), (60, 3)])
-def test_a_ledger_charges_an_event_what_the_comparison_says(tmp_path, panes, thresholds):
+def test_a_ledger_charges_an_event_for_windows_or_their_panes(tmp_path, panes, thresholds):
     """TUMBLE and HOP, by windows and by panes; the filter needs that limit, and no unit less."""
     questions = [
         asked_of(panes, 20, threshold=80 + 40 * at, cells=CELLS) for at in range(thresholds)
     ]
     planned = Panes.planned(questions)
-    ways = {each.tree: each.units for each in alternatives(questions)}
-    each, until_ms = ways[None] // (panes * thresholds), (2 * panes + 2) * PANE_MS
+    each = to_loss_units(Tslm.priced(questions[0].test, questions[0].promise).epsilon)
+    until_ms = (2 * panes + 2) * PANE_MS
     shared = [Series("panes", size=PANE_MS, step=PANE_MS, units=planned.units)]
     windows = [
         Series(f"w{at}", size=panes * PANE_MS, step=PANE_MS, units=each) for at in range(thresholds)
     ]
-    assert charged(tmp_path, windows, until_ms, ways[None])
+    assert charged(tmp_path, windows, until_ms, panes * thresholds * each)
     assert charged(tmp_path, shared, until_ms, planned.units)
-    assert ways[planned.tree] == planned.units

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from accountant.errors import ArgumentError
+from accountant.units import to_loss_units
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import SeededSource
-from operators.panes import Panes, Tree, alternatives
+from operators.panes import Panes
 from operators.panes.windows import PaneWindows
+from operators.single.tslm import Tslm
 from tests.statistical.panes_law import RATE
 from tests.statistical.panes_law import asked as asked_of
 from tests.support.streams import OneByOne
@@ -21,17 +23,17 @@ NOISE = SeededSource(1)
 asked = partial(asked_of, threshold=120, cells=2)
 
 
-def ways(*questions, **of):
-    """Return the epsilon of every way to decide questions, by its tree, the cheapest first."""
-    return {each.tree: each.epsilon for each in alternatives(questions, **of)}
+def alone(question):
+    """Return the epsilon of a window that is decided for itself."""
+    return Tslm.priced(question.test, question.promise).epsilon
 
 
 def test_questions_share_the_dearest_of_their_noises():
     """An hour, a day and two thresholds: the most demanding is paid, and all promises are kept."""
     questions = [asked(12, 20), asked(60, 20, threshold=500), asked(4, 9, threshold=80)]
     shared = Panes.planned(questions)
-    alone = [Panes.planned([each]).units for each in questions]
-    assert shared.cost.worst_units == shared.units == max(alone)
+    apart = [Panes.planned([each]).units for each in questions]
+    assert shared.cost.worst_units == shared.units == max(apart)
     assert all(error <= RATE for at in range(3) for error in shared.errors(at))
     assert shared.shifts[0] < 20  # narrower noise than an hour needs: fewer false alarms, too
 
@@ -48,45 +50,31 @@ def test_counts_at_the_ends_of_int64_do_not_wrap():
 
 def test_a_window_of_its_own_pane_costs_what_tslm_costs():
     """TUMBLE is one pane: nothing is shared, and nothing is lost but what rounds."""
-    alone, shared = alternatives([asked(1, 20)])
-    assert (alone.tree is None) is not (shared.tree is None)
-    assert abs(alone.units - shared.units) <= 1
+    question = asked(1, 20)
+    assert abs(to_loss_units(alone(question)) - Panes.planned([question]).units) <= 1
 
 
 def test_sixty_panes_and_three_thresholds_cost_a_twentieth():
     """A sliding hour of minutes: three thresholds pay once for panes, and 180 times for TSLM."""
     hour = [asked(60, 20, threshold=threshold) for threshold in (80, 120, 160)]
-    found = ways(*hour)
-    assert round(float(found[None]), 2) == 20.2
-    assert found[None] > 20 * min(found.values())
-    assert Panes.planned(hour).plan.epsilon == found[Tree(2, 1)]
+    apart = 60 * sum(map(alone, hour))
+    assert round(float(apart), 2) == 20.2
+    assert apart > 20 * Panes.planned(hour).plan.epsilon
 
 
 def test_cumulative_windows_pay_once_for_all_their_steps():
     """After 5, 10, ... 60 minutes of every hour: the whole hour's noise is what all steps share."""
-    steps = [asked(panes, 20, step=12) for panes in range(1, 13)]
-    found = ways(*steps)
-    first, last = (Panes.planned([each]).plan.epsilon for each in (steps[0], steps[-1]))
-    assert (found[None], found[Tree(2, 1)]) == (12 * first, last)
-    assert found[None] > 3 * found[Tree(2, 1)]
-
-
-def test_long_windows_are_cheaper_over_a_tree():
-    """A day of minutes, every minute: sums of panes pay for their levels."""
-    day, tree = asked(288, 20), Tree(17, 2)
-    found, planned = ways(day), Panes.planned([day], tree)
-    assert next(iter(found)) == tree
-    assert found[tree] == 2 * planned.plan.epsilon < 0.75 * found[Tree(2, 1)]
-    assert all(error <= RATE for error in planned.errors(0))
-    assert min(ways(asked(1440, 20)).values()) < 2
+    steps = [asked(panes, 20) for panes in range(1, 13)]
+    shared, last = (Panes.planned(each).plan.epsilon for each in (steps, steps[-1:]))
+    assert shared == last < sum(map(alone, steps)) / 3
 
 
 def test_a_person_who_counts_in_every_pane_is_better_off_with_windows():
     """Unit `user` without a cap over the period: as many panes as windows, each of them dearer."""
     hour = asked(12, 20)
-    every, few = (ways(hour, counted=counted, period=180) for counted in (180, 6))
-    assert [next(iter(found)) for found in (every, few)] == [None, Tree(2, 1)]
-    assert every[None] == 180 * Panes.planned([asked(1, 20)]).plan.epsilon
+    pane = Panes.planned([hour]).plan.epsilon
+    assert 180 * alone(hour) < 180 * pane
+    assert 6 * 12 * alone(hour) > 6 * pane
 
 
 def over_many():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
+from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from stream.counting.alike import Counting, Selection, counting_key, selection_key
+from stream.counting.alike import counting_key, selection_key
+from stream.counting.counter import WindowCounter
+from stream.counting.projection import project
 from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
 from stream.windows.calendars import FixedCalendar
@@ -24,20 +28,49 @@ _OTHERS = {
 }
 
 
-def members(protocol):
-    """Return what a protocol lets its users read."""
-    found = (vars(each).items() for each in protocol.__mro__)
-    return {name for items in found for name, value in items if isinstance(value, property)}
+ROWS = {"where", "domain", "members", "aggregates"}
+WINDOWS = {"calendar", "grace_ms", "firsts"}
+
+
+class Only:
+    """An alarm of which some fields can be read, and what follows from these alone."""
+
+    def __init__(self, alarm, *names):
+        for name in names:
+            setattr(self, name, getattr(alarm, name))
+
+    @property
+    def counted(self):
+        """The cells: ``domain`` and ``members``."""
+        return type(_QUERY).counted.fget(self)
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(_QUERY)])
-def test_a_key_holds_all_that_counting_may_read_and_nothing_else(name):
-    """Another value of a field makes another key, iff the protocol has the field; a feed is one."""
+def test_a_key_holds_these_fields_and_nothing_else(name):
+    """Another value of a field makes another key, iff counting may read the field."""
     other = replace(_QUERY, **{name: _OTHERS.get(name, object())})
-    selects = selection_key(other) != selection_key(_QUERY)
-    counts = counting_key(other) != counting_key(_QUERY)
-    assert selects == (name in members(Selection))
-    assert counts == (name in members(Counting) - members(Selection) - {"feed"})
+    assert (selection_key(other) != selection_key(_QUERY)) == (name in ROWS)
+    assert (counting_key(other) != counting_key(_QUERY)) == (name in WINDOWS)
+
+
+@pytest.mark.parametrize("unit", PrivacyUnit)
+@pytest.mark.parametrize("scene", reference.scenes(), ids=lambda scene: scene.name)
+def test_counting_reads_nothing_else(scene, unit):
+    """Rows are made of the fields of one key, windows of those of both and of the feed."""
+    query = reference.make_query(scene, *map(spec_of, Weight), skew=1, ids=True, filtered=True)
+    log = reference.random_log(scene, 50, random.Random(scene.name))
+    rows, _ = project(Only(query, *ROWS), reference.decoded(log))
+    budget = reference.make_budget(unit, scene.periods)
+    counter = WindowCounter(Only(query, *ROWS, *WINDOWS, "feed"), budget)
+    counter.add(rows)
+    for index in scene.indexes:
+        expected = reference.expect_window(query, budget, log, index)
+        assert reference.cut(counter, index) == expected
+
+
+def spec_of(kind):
+    """Return a statistic of a kind."""
+    return reference.spec_of(kind, (-3, 4))
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(AggregateSpec)])

@@ -87,19 +87,19 @@ class CutsByReads(PartitionReader):
     def read(self, records):
         """Move on first, then count."""
         newest_ms = max((r.timestamp_ms for r in records if r.log_append), default=0)
-        for state in self._states.values():
-            index = state.alarm.calendar.first_starting_at(newest_ms - 6 * MINUTE_MS)
-            state.go_to(max(index, state.index))
+        for counter in self._counters.all:
+            index = counter.alarm.calendar.first_starting_at(newest_ms - 6 * MINUTE_MS)
+            counter.go_to(max(index, counter.index))
         super().read(records)
 
 
 class StartsAtWindow(PartitionReader):
     """Takes the start of its oldest window for the start of the slice."""
 
-    def begin(self, cursors, start, used=None):
+    def begin(self, cursors, used=None):
         """Remember where that is."""
-        super().begin(cursors, start, used)
         self.oldest_ms = min(cursors.values())
+        return super().begin(cursors, used)
 
     def count_batch(self, batch):
         """Leave out what was appended before."""

@@ -164,8 +164,7 @@ def test_what_would_count_wrongly_is_refused():
 
 def kept(counter):
     """Return all rows that a counter keeps, part by part."""
-    groups = [group for pane in counter._panes.values() for group in pane.values()]
-    return [part for group in groups for part in group.parts]
+    return [part for group in counter._groups.values() for part in group.parts]
 
 
 def test_memory_is_bounded_by_people_and_cells():

@@ -13,7 +13,6 @@ import pytest
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.fates import Fate
-from stream.counting.partition import ReadStart
 from stream.counting.sharing import FeedCounters
 from stream.events.decoder import Record
 from stream.model.feeds import Codec, Domain
@@ -27,7 +26,7 @@ def counted(alarms, records, begin_ms=START_MS):
     """Return what a reader tells of events: how many it read, and which it dropped."""
     told = Counter()
     reader = reader_for(alarms, on_read=lambda many: told.update(read=many), on_drops=told.update)
-    reader.begin(dict.fromkeys(alarms.by_name, begin_ms), ReadStart(whole=True))
+    reader.begin(dict.fromkeys(alarms.by_name, begin_ms))
     reader.read(list(records))
     return told
 

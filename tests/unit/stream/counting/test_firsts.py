@@ -11,7 +11,7 @@ import pytest
 from stream.counting.bounding import Bounds
 from stream.counting.firsts import in_turn
 from stream.events.units import Units
-from tests.support.contributions import rows_of, taken
+from tests.support.contributions import CELLS, rows_of, taken
 
 Row = tuple[int, int, int, int]
 """Place in the log, first step that takes it, person, cell."""
@@ -35,7 +35,7 @@ def counted(rows, steps, bounds):
             ordered, before = turned
             left = bounds.apply(ordered)
             left = left.take(left.sequence >= before)
-            who = list(zip(left.unit.hashes()[:, 0].tolist(), left.cell.tolist(), strict=True))
+            who = list(zip(left.unit.hashes()[:, 0].tolist(), left.place.tolist(), strict=True))
         found.append(who)
     return found
 
@@ -59,7 +59,7 @@ def test_steps_count_whom_the_definition_says_wherever_rows_stand_in_the_log(cap
     So they add up to windows, a person reaches as many cells as the cap says in all steps together,
     and a late row that stands before others in the log changes none.
     """
-    bounds = Bounds(cap is not None, (True,), False, cap or 1, 1)
+    bounds = Bounds(cap is not None, (True,), False, cap or 1, 1, CELLS)
     for steps, people, cells in product(
         product(range(3), repeat=3), product(range(2), repeat=3), [(0, 1, 0), (0, 1, 2)]
     ):

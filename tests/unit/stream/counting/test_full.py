@@ -49,12 +49,12 @@ def test_leaving_out_what_is_full_changes_nothing(rules, rng, crowded, rosters):
     with pytest.MonkeyPatch.context() as patch:
         if crowded:
             patch.setattr(full_places, "_SLOTS_OF_ONE", 1)
-        full = Full(kept, rules.caps, CELLS)
+        full = Full(kept, rules)
     let_through = [full.narrowed(later), full.narrowed(still_later)]
     whole = rules.apply(Contributions.join([first, later, still_later]))
     bounded = rules.apply(Contributions.join([kept, *let_through]))
     assert bounded.sequence.tolist() == whole.sequence.tolist()
-    assert bounded.counts.tolist() == whole.counts.tolist()
+    assert bounded.place.tolist() == whole.place.tolist()
 
 
 def test_whoever_is_in_a_cell_already_does_not_come_in_again():
@@ -66,12 +66,12 @@ def test_whoever_is_in_a_cell_already_does_not_come_in_again():
         later    P in 0, Q in 1, Q in 0, R in 0
         through          ^               ^
     """
-    rules = Bounds(True, (True,), False, 2, 1)
+    rules = Bounds(True, (True,), False, 2, 1, CELLS)
     people = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64))
 
     def rows(unit, cell):
         units = Units(np.array(unit), people)
         return taken(rows_of(len(unit), unit=units, cell=np.array(cell)))
 
-    table = Full(rows([0, 0, 2], [0, 1, 0]), rules.caps, CELLS)
+    table = Full(rows([0, 0, 2], [0, 1, 0]), rules)
     assert table.narrowed(rows([0, 2, 2, 1], [0, 1, 0, 0])).sequence.tolist() == [1, 3]

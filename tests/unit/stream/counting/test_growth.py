@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from accountant.layouts import Growth
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import PartitionReader
 from stream.events.decoder import Record
 from stream.events.records import Records
 from stream.model.routing import first_start_after
@@ -97,7 +97,7 @@ def counted(*, twin=PartitionReader, until_ms=UNTIL_MS, first=2):
         reader = reader_for(
             alarms(), twin=twin, partition=partition, partitions=first, growths=[growth]
         )
-        reader.begin(dict.fromkeys(WINDOWS, 0), ReadStart(whole=True))
+        reader.begin(dict.fromkeys(WINDOWS, 0))
         reader.read(list(_hostile()))
         found += reader.partials()
     return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from stream.counting import partition
-from stream.counting.partition import ReadStart, slice_start_ms
+from stream.counting.partition import slice_start_ms
 from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
 from tests.support.neighbours import reader_for
@@ -16,7 +17,6 @@ from tests.support.random_logs import loaded
 _MINUTE_MS = 60_000
 _GRACE_MS = 1_000
 _SKEW_MS = 200
-_WHOLE = ReadStart(whole=True)
 _CONFIG = """\
 feeds:
   badges:
@@ -48,10 +48,11 @@ _MARKED = _CONFIG.replace(
 )
 
 
-def reader_from(start_ms=0, start=_WHOLE, config=_CONFIG):
+def reader_from(start_ms=0, whole_from_ms=-math.inf, config=_CONFIG):
     """Return a reader that begins with the window at ``start_ms``."""
     reader = reader_for(loaded(config))
-    reader.begin({"crowd": start_ms}, start)
+    reader.begin({"crowd": start_ms})
+    reader.whole_from_ms = whole_from_ms
     return reader
 
 
@@ -123,8 +124,7 @@ def test_slice_that_may_have_lost_records_is_incomplete(*, live):
     (crowd,) = loaded(_CONFIG).by_name.values()
     first_ms, second_ms = (slice_start_ms(crowd, minute * _MINUTE_MS) for minute in (1, 2))
     assert first_ms == _MINUTE_MS - 2_000 - _SKEW_MS
-    start = ReadStart(whole=False, live_from_ms=second_ms if live else None)
-    reader = reader_from(_MINUTE_MS, start)
+    reader = reader_from(_MINUTE_MS, second_ms if live else math.inf)
     reader.read([] if live else [event(9, first_ms, first_ms)])
     reader.arrived_through(4 * _MINUTE_MS)
     assert [whole for *_, whole in counts(reader)] == [False, True]

@@ -93,13 +93,14 @@ def test_sharing_too_much_is_caught(name, key, monkeypatch):
 
 
 def test_forgetting_too_early_is_caught(monkeypatch):
-    """So is a counter that forgets what one query had while another still needs it."""
+    """So is a counter that forgets the window that it waits for."""
 
-    def eager(self, query, index):
-        del query
-        self._counter.forget_before(index)
+    def eager(self, index):
+        go_to(self, index)
+        self._counter.forget_before(self.index + 1)
 
-    monkeypatch.setattr(sharing.SharedCounter, "keep_from", eager)
+    go_to = sharing.SharedCounter.go_to
+    monkeypatch.setattr(sharing.SharedCounter, "go_to", eager)
     with pytest.raises(ValueError, match="forgotten"):
         beside_others(_SETUPS[0], random.Random("eager"))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant.costs.charges import WindowKey
-from stream.decisions.schedule import first_windows, oldest_index, windows_through
+from stream.decisions.schedule import window_from, windows_through
 from stream.windows.calendars import FixedCalendar
 
 ALARMS = st.lists(st.tuples(*[st.integers(1, 9)] * 2, st.integers(0, 30)), min_size=1, max_size=4)
@@ -23,11 +23,11 @@ def test_every_window_comes_once_and_in_order(drawn, ends):
     for at, (size, step, cursor) in enumerate(drawn):
         alarm = SimpleNamespace(id=f"q{at}", calendar=FixedCalendar(size, step))
         alarms[alarm.id] = alarm
-        first = oldest_index(alarm, cursor)
+        first = window_from(alarm, cursor).number
         bounds = map(alarm.calendar.bounds, range(first, first + 120))
         every += [WindowKey(end_ms, alarm.id, start_ms) for start_ms, end_ms in bounds]
-    cursors = {name: cursor for name, (*_, cursor) in zip(alarms, drawn, strict=True)}
-    following = first_windows(list(alarms.values()), cursors)
+    cursors = [cursor for *_, cursor in drawn]
+    following = list(map(window_from, alarms.values(), cursors))
     found = []
     for end_ms in sorted(ends):
         last = WindowKey(end_ms, "q1", end_ms - 1)

@@ -72,22 +72,18 @@ def array(*times):
 @example(APIA, [ms(2011, 12, 29, 12), ms(2011, 12, 30, 9, 59), ms(2011, 12, 30, 10)], 0)
 @example(APIA, [0, TIME_LIMIT_MS - 1], 0)
 def test_vectors_agree_with_the_bounds_of_single_windows(calendar, times, grace_ms):
-    """``containing``, ``panes`` and ``first_open`` say what single windows say, exactly."""
+    """``containing`` and ``first_open`` say what single windows say, exactly."""
     start_ms, end_ms = calendar.bounds(int(calendar.containing(array(times[0]))[1][0]))
     near = (start_ms - 1, start_ms, start_ms + 1, end_ms - 1, end_ms, end_ms + grace_ms)
     times = times + [at for at in near if 0 <= at < TIME_LIMIT_MS]
     at = array(*times)
-    found = (*calendar.containing(at), calendar.panes(at), calendar.first_open(at, grace_ms))
+    found = (*calendar.containing(at), calendar.first_open(at, grace_ms))
     assert {each.dtype for each in found} == {np.dtype(np.int64)}
-    for time_ms, low, high, pane, still in zip(
-        times, *(each.tolist() for each in found), strict=True
-    ):
+    for time_ms, low, high, still in zip(times, *(each.tolist() for each in found), strict=True):
         around = range(min(low, high) - 2, max(low, high) + 3)
         counted = {index: range(*calendar.counted(index)) for index in around}
-        panes = {index: range(*calendar.pane_range(index)) for index in around}
         holding = [index for index in around if time_ms in counted[index]]
         assert holding == list(range(low, high + 1))
-        assert holding == [index for index in around if pane in panes[index]]
         assert len(holding) <= calendar.overlap
         ends_ms = [calendar.bounds(index)[1] + grace_ms for index in (still - 1, still)]
         assert ends_ms[0] <= time_ms < ends_ms[1]
@@ -99,8 +95,7 @@ def test_hostile_times_are_read_as_the_nearest_valid_time(calendar, times):
     """No time overflows: those outside 1970 to 9999 count as its first or last millisecond."""
     hostile = array(*times)
     near = np.clip(hostile, 0, TIME_LIMIT_MS - 1)
-    for method in (calendar.panes, lambda x: calendar.first_open(x, 5)):
-        assert method(hostile).tolist() == method(near).tolist()
+    assert calendar.first_open(hostile, 5).tolist() == calendar.first_open(near, 5).tolist()
     for found, clipped in zip(calendar.containing(hostile), calendar.containing(near), strict=True):
         assert found.tolist() == clipped.tolist()
 
@@ -122,7 +117,7 @@ def test_windows_begin_with_the_epoch_and_weeks_on_mondays():
 
         time        0    5    10   15   20
         size 10     [----0----)[---1----)             tumbling
-        15 by 10    [-----0------)                    hopping; panes of 5
+        15 by 10    [-----0------)                    hopping
                               [------1-----)
         5 by 8      [-0-)    [-1-)                    gaps: 5, 6 and 7 lie in no window
     """

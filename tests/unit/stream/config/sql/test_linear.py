@@ -187,7 +187,7 @@ def enumerated(log, spec, where):
     scene = reference.scenes()[0]
     query = reference.replace(reference.make_query(scene, spec), where=where)
     rows, _ = project(query, reference.decoded(log))
-    weights = rows.weight[0]
+    weights = rows.weight[:, 0]
     return (int(weights.min()), int(weights.max())) if len(weights) else None
 
 
