@@ -132,7 +132,7 @@ def _imported(module):
 def test_the_same_files_give_the_same_bytes(built, tmp_path):
     """In another folder, of other times and modes: from what the source distribution holds."""
     with tarfile.open(built.sdist) as archive:
-        owners = {(each.uid, each.gid, each.uname, each.gname) for each in archive.getmembers()}
+        members = archive.getmembers()
         archive.extractall(tmp_path / "unpacked")  # noqa: S202  # our own
     (source,) = (tmp_path / "unpacked").iterdir()
     for path in source.rglob("*"):
@@ -140,7 +140,8 @@ def test_the_same_files_give_the_same_bytes(built, tmp_path):
             path.chmod(0o600)
     again = tmp_path / "again"
     wheel, sdist = build(source, again, EPOCH)
-    assert owners == {(0, 0, "", "")}
+    assert {(each.uid, each.gid, each.uname, each.gname) for each in members} == {(0, 0, "", "")}
+    assert {each.mode for each in members if each.isfile()} == {0o644, 0o755}
     assert (wheel.name, sdist.name) == (built.wheel.name, built.sdist.name)
     assert wheel.read_bytes() == built.wheel.read_bytes()
     assert sdist.read_bytes() == built.sdist.read_bytes()

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from deploy.site.mappings import models_of
 from stream.config.cases.keys import CasesModel
 from stream.config.closed import told
 from stream.config.schema.document import cases_schema
 from tests.support.badinputs.shapes import GOOD_CASES
 from tests.support.commands import tocsin
 from tests.support.examples import EXAMPLES
-from tests.support.mappings import models_of
 from tests.support.tree import blocks, text_of
 
 MODELS = models_of(CasesModel)

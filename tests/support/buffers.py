@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["buffered", "has_session"]
-
 
 def buffered(path: Path) -> int:
     """Return how many records wait in a buffer; -1 where that cannot be told now."""
@@ -22,7 +20,7 @@ def has_session(path: Path) -> bool:
     return _asked(path, "SELECT made FROM state") == 1
 
 
-def _asked(path: Path, question: str) -> int:
+def _asked(path, question):
     """Ask past the lock of the process that has it; in the middle of a change nothing is known."""
     try:
         with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as file:

@@ -82,7 +82,7 @@ def denied(query: str = "crowd", hour: int = 1, reason: str = "incomplete") -> S
     return _ended(query, hour, 0, reason)
 
 
-def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDecision:
+def _ended(query, hour, alarms, reason):
     return StoredDecision(
         key=WindowKey(end_ms=hour * HOUR_MS, query=query, start_ms=(hour - 1) * HOUR_MS),
         outcome=Outcome.DECIDED if reason is None else Outcome.DENIED,
