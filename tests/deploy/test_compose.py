@@ -20,7 +20,7 @@ from stream.config.notify.reading import read_board, read_subscription
 from tests.support.checking import check
 from tests.support.ledgers import open_ledger
 from tests.support.procs import handles, ran
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, text_of, yaml_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 COMPOSE = ROOT / "docker-compose.yml"
@@ -29,11 +29,7 @@ OWN_IMAGE = "tocsin:"
 CUSTODIAN_PORT = "9465"
 
 
-def _yaml(path):
-    return yaml.safe_load(text_of(path))
-
-
-PARSED = _yaml("docker-compose.yml")
+PARSED = yaml_of("docker-compose.yml")
 """The compose file with its anchors and merges resolved."""
 SERVICES = PARSED["services"]
 PROPERTIES = dict(
@@ -159,7 +155,7 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one():
         asked = SERVICES[name]["environment"]["TOCSIN_KAFKA"]
         (network,) = _networks_of("kafka", asked.partition(":")[0])
         assert network in SERVICES[name]["networks"]
-    alarms, source = (_yaml(f"deploy/tocsin/{name}.yaml") for name in ("alarms", "mqtt"))
+    alarms, source = (yaml_of(f"deploy/tocsin/{name}.yaml") for name in ("alarms", "mqtt"))
     for service, page, network in (
         ("tocsin", alarms["metrics"]["custodian"], "custodian"),
         ("mqtt", source["mqtt"]["metrics"], "watched"),
@@ -344,7 +340,7 @@ def test_the_board_that_compose_runs_is_sound(tmp_path):
 @pytest.mark.parametrize("folder", ["deploy/tocsin", "deploy/up/office"])
 def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder):
     """The promise in its own words, and the groups by the file that lists them."""
-    board, alarms = (_yaml(f"{folder}/{one}.yaml") for one in ("board", "alarms"))
+    board, alarms = (yaml_of(f"{folder}/{one}.yaml") for one in ("board", "alarms"))
     assert board["budget"].items() <= alarms["budget"].items()
     assert {"privacy_unit", "epsilon_max", "period"} <= board["budget"].keys()
     assert board["alarms"].keys() == alarms["alarms"].keys()

@@ -12,7 +12,6 @@ from unittest.mock import AsyncMock
 
 import jsonschema
 import pytest
-import yaml
 
 from stream.config.keys import SecurityModel
 from stream.config.loading import load
@@ -27,10 +26,10 @@ from tests.support.notices import messages, on_mqtt
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, yaml_of
 
 DOCS = ROOT / "docs"
-FILE = yaml.safe_load((DOCS / "asyncapi.yaml").read_text())
+FILE = yaml_of("docs/asyncapi.yaml")
 RANG = alarm_of(0, {"room": "hall"})
 COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)

@@ -22,8 +22,7 @@ MODELS = models_of(CasesModel)
 PAGE = text_of("docs/how-to/test-alarms.md")
 (EXAMPLE,) = blocks(PAGE, "yaml")
 PASSES, FAILS = blocks(PAGE, "text")
-README = text_of("README.md")
-(ALARMS,) = re.findall(r"```yaml\n(# alarms.yaml\n.*?)```", README, flags=re.DOTALL)
+(ALARMS,) = blocks(text_of("README.md"), "yaml")
 SCHEMA = cases_schema()
 
 

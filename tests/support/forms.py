@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import yaml
-
 from tests.support.keys import nested
-from tests.support.tree import text_of
+from tests.support.tree import yaml_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +53,7 @@ class Form:
 
 FORMS = {
     name: Form(one["having"], one["keys"], frozenset(one["fires"]), frozenset(one.get("open", ())))
-    for name, one in yaml.safe_load(text_of("tests/support/forms.yaml")).items()
+    for name, one in yaml_of("tests/support/forms.yaml").items()
 }
 
 

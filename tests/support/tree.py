@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 _LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
@@ -13,6 +16,11 @@ _LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".
 def text_of(path: str) -> str:
     """Return a file of the checkout as text."""
     return (ROOT / path).read_text()
+
+
+def yaml_of(path: str) -> Any:
+    """Return what a file of the checkout holds as YAML."""
+    return yaml.safe_load(text_of(path))
 
 
 def blocks(text: str, language: str) -> list[str]:
