@@ -186,7 +186,7 @@ image-check: system $(DEV) $(HELM)  ## the image from its Dockerfile: size, cont
 
 .PHONY: reference
 reference: $(DEV)  ## write what comes from the code: commands, keys, metrics, alerts, mechanisms in docs; dashboards
-	$(BIN)/python -m tests.docs.reference --write
+	$(BIN)/python -m deploy.site.reference --write
 	$(BIN)/python -m deploy.grafana.build
 
 .PHONY: site

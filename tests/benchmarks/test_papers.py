@@ -18,14 +18,13 @@ from benchmarks.papers.mide import study as mide
 from benchmarks.papers.originals import (
     OriginalProgressive,
     OriginalTslm,
-    laplace_chain,
     two_laplace_cdf,
 )
 from benchmarks.papers.probe import report as probe_report
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, tally
 from benchmarks.papers.trials import Outcome, measure
-from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Cells, Columns, round_range
+from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Cells, Columns
 from tests.support.papers import SLICE, SPANS, every_folder, made_up
 
 
@@ -55,28 +54,12 @@ def test_statistics_are_counted_as_said(hours):
     assert np.array_equal(np.array(rows).T, counted)
 
 
-def test_ranges_are_round():
-    """A range is the least of 1, 2, 5, 10, 20, ... that is no less."""
-    largest = (0, 1, 2, 3, 5, 6, 10, 11, 366, 4_999, 5_000, 5_001)
-    rounds = (1, 1, 2, 5, 5, 10, 10, 20, 500, 5_000, 5_000, 10_000)
-    assert tuple(map(round_range, largest)) == rounds
-
-
 @pytest.mark.parametrize(("a", "b"), [(0.5, 2.0), (1.0, 1.3), (3.0, 0.2)])
 def test_the_law_of_two_laplaces(a, b):
     """The closed form equals the integral of one law over the other."""
     x, y = np.array([-4.0, -0.3, 0.0, 1.0, 6.0]), np.linspace(-60 / a, 60 / a, 400_001)
     over = laplace.pdf(y, scale=1 / a) * laplace.cdf(x[:, np.newaxis] - y, scale=1 / b)
     assert two_laplace_cdf(x, a, b) == pytest.approx(np.trapezoid(over, y), abs=1e-6)
-
-
-def test_printed_noise_has_the_printed_laws():
-    """Every level of the chain is Laplace of its rate, up to sampling error."""
-    levels = (0.1, 0.5, 2.0)
-    drawn = laplace_chain(levels, 100_000, np.random.default_rng(1))
-    for level, row in zip(levels, drawn, strict=True):
-        assert np.mean(np.abs(row)) == pytest.approx(1 / level, rel=0.02)
-        assert np.mean(row > 1 / level) == pytest.approx(np.exp(-1) / 2, abs=0.005)
 
 
 def test_printed_levels_are_those_of_the_paper():

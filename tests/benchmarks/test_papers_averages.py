@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.averages import study
-from benchmarks.papers.probe import study as probe
 from benchmarks.papers.workloads import SUBQUERIES
 from tests.support.papers import made_up
 
@@ -31,21 +30,6 @@ def test_a_centred_sum_is_positive_where_the_average_is_above():
             seen += above
         assert one.moved == max(one.threshold, one.clip - one.threshold)
     assert seen > 10
-
-
-def test_an_average_of_one_event_is_beyond_every_budget():
-    """ln(10) by the share that the tolerance is of the range: 19.2 at 12%."""
-    assert study.one_event_epsilon(probe.NAIVE_PERCENT) == pytest.approx(19.188, abs=1e-3)
-    assert study.one_event_epsilon(probe.FIRST_PERCENT) > probe.EPSILON_MAX
-
-
-def test_taxis_are_made_many():
-    """The third scene has the cells of the second one, with so many times the events."""
-    found = study.scenes({"taxi": made_up("taxi", 2_000)})
-    few, many = found["taxi"], found[f"taxi, {study.TIMES} times"]
-    assert many.columns.statistics.shape == few.columns.statistics.shape
-    ratio = many.every[0].counted.sum() / few.every[0].counted.sum()
-    assert ratio == pytest.approx(study.TIMES, rel=0.05)
 
 
 def test_naive_averages_cost_what_their_noise_does():

@@ -14,13 +14,11 @@ import pytest
 from benchmarks.papers.pqd import data as pqd_data
 from benchmarks.papers.pqd import report as pqd_report
 from benchmarks.papers.pqd import study as pqd
-from benchmarks.papers.pqd import synthetic as pqd_synthetic
 from benchmarks.papers.pqd import words as pqd_words
 from benchmarks.papers.pqd.data import AGES, CLIPS, QUERIES, Table
 from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, sparse
-from benchmarks.papers.pqd.study import EPSILON, PRINTED, SHARES, Case, Draws
+from benchmarks.papers.pqd.study import EPSILON, SHARES, Case, Draws
 from benchmarks.papers.pqd.synthetic import TREE, synthetic
-from operators.deciders import planned
 from operators.noise.source import KeyedNoise
 from tests.support.papers import SLICE, every_folder
 
@@ -77,35 +75,6 @@ def test_the_copy_keeps_the_marginals_it_measured():
         ours, theirs = table.columns[name], copy.columns[name]
         assert theirs.mean() == pytest.approx(ours.mean(), rel=0.25)
         assert least <= theirs.min() <= theirs.max() <= most
-
-
-def test_marginals_are_projected():
-    """The projection keeps the total, has no negative cell, and is nearest by brute force."""
-    rng = np.random.default_rng(4)
-    for _ in range(50):
-        counts = rng.integers(-20, 30, (3, 2))
-        total = int(rng.integers(1, 60))
-        found = pqd_synthetic._projected(counts, total)
-        assert found.sum() == pytest.approx(total)
-        assert (found >= 0).all()
-        others = rng.dirichlet(np.ones(6), 500).reshape(500, 3, 2) * total
-        assert np.sum((found - counts) ** 2) <= np.sum((others - counts) ** 2, axis=(1, 2)).min()
-
-
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_copies_of_rows_multiply_what_deciders_read(query):
-    """Statistics of every row several times are those of a table that has the rows so often."""
-    table = made_up(400)
-    if not query.values(table).size:
-        pytest.skip("no such rows")
-    many = table.times(3)
-    once, tiled = Case.of(query, table, table, 3), Case.of(query, many, many, 1)
-    once.reference = tiled.reference
-    assert (once.answer, once.largest) == (tiled.answer, tiled.largest)
-    for name in pqd.DECIDERS[query.kind]:
-        if not name.endswith(PRINTED):
-            decider = planned(name, once.kind, EPSILON, once.tau(SHARES[2]))
-            assert (once.column(decider) == tiled.column(decider)).all()
 
 
 @pytest.mark.parametrize("name", ["c1", "s1", "m1"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.regime import report, study
-from benchmarks.papers.regime.crowds import repeated, resampled, spanned
+from benchmarks.papers.regime.crowds import repeated, resampled
 from benchmarks.papers.tally import Aggregate, Span, tally
 from benchmarks.papers.trials import Measured
 from tests.support.papers import SPANS, made_up
@@ -33,14 +33,6 @@ def test_resampled_events_are_those_there_were():
     assert (events.unit[row] == np.where(often.unit < 0, -1, often.unit // 40)).all()
     drawn = np.bincount(row, minlength=500)
     assert abs(drawn.var() / 40 - 1) < 0.3  # nearly Poisson; repeated would have none
-
-
-def test_days_outside_are_left_out():
-    """A span keeps its first day, and not its last."""
-    events = made_up("taxi", 1_000)
-    first, _ = SPANS["taxi"]
-    kept = spanned(events, first + 2, first + 4)
-    assert kept.day.tolist() == [day for day in events.day if day in (first + 2, first + 3)]
 
 
 def test_the_report_counts_what_was_cheaper(tmp_path):

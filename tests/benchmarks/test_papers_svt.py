@@ -199,14 +199,6 @@ def test_made_data_are_the_papers():
     assert made["zipf"].scores[[0, 49, 50]].tolist() == [10_000, 200, 196]
 
 
-def test_thresholds_lie_in_the_middle():
-    """Between item c and the next, rounded up; c items reach it unless two are equal."""
-    assert scores_of([1, 9, 4, 7], 2, 10).threshold == 6
-    assert scores_of([9, 7, 7, 1], 2, 10).threshold == 7
-    assert scores_of([9, 8, 1], 1, 10).threshold == 9
-    assert scores_of([3, 1], 1, 8).delta == 1 / 8
-
-
 def test_the_report_is_written(tmp_path, monkeypatch):
     """Tables, words and plots come out, with the cases that are lost."""
     pytest.importorskip("matplotlib")

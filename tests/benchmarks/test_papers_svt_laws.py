@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from benchmarks.papers.svt.exact import Pair, pairs
 from benchmarks.papers.svt.methods import gaussian_scale
@@ -48,12 +47,6 @@ def test_success_is_the_sum_over_the_threshold(name, r, negatives, alpha):
     apart = pair.apart(r, negatives, alpha)
     assert apart == pytest.approx(low**negatives * high, rel=1e-6, abs=1e-9)
     assert apart != pytest.approx(together, rel=1e-4)
-
-
-def test_a_comparison_has_its_closed_form():
-    """A normal less a normal is normal."""
-    at, normal = 3.0, stats.norm(scale=math.hypot(5, 2))
-    assert PAIRS["gau"].below(at) == pytest.approx(normal.cdf(at), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -17,8 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from accountant.ledger.ledger import Ledger
 from tests.golden.ledgers import loadable, loadable_postgres, story
-from tests.golden.surface import NOW_MS, Ledger, Postgres, entropy, new_folder
+from tests.golden.surface import NOW_MS, entropy, new_folder
+from tests.support.postgres import Postgres
 from tests.support.tree import text_of
 
 __all__ = ["HOME", "POSTGRESQL", "SQLITE", "VERSION", "facts", "main", "opened", "released"]

@@ -10,41 +10,33 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 import yaml
 
 from deploy.helm.chart import CHART, FOLDER, KUBERNETES
 from deploy.kafka.runtime import HOST, free_port
-from tests.deploy.image_in_podman import ready
 from tests.docs.test_tutorials import ALARM
 from tests.soak.database import Database
 from tests.support.commands import tocsin
 from tests.support.engine import IMAGE
+from tests.support.scraped import answer
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.support.engine import Engine
-    from tests.support.kafka import Broker
-
-HELM: Final = shutil.which("helm") or str(ROOT / ".cache" / "bin" / "helm")
-PAGE: Final = "docs/how-to/deploy-kubernetes.md"
-SECRET: Final = "of-a-server"  # noqa: S105  # that this test starts
-PUBLIC: Final = 9464
-SEEN: Final = (
+HELM = shutil.which("helm") or str(ROOT / ".cache" / "bin" / "helm")
+PAGE = "docs/how-to/deploy-kubernetes.md"
+SECRET = "of-a-server"  # noqa: S105  # that this test starts
+PUBLIC = 9464
+SEEN = (
     "{{.Config.User}} {{.HostConfig.ReadonlyRootfs}} {{.EffectiveCaps}} "
     "{{.HostConfig.SecurityOpt}} {{.HostConfig.Memory}}"
 )
-HARDENED: Final = f"10001:10001 true [] [no-new-privileges] {1 << 30}"
+HARDENED = f"10001:10001 true [] [no-new-privileges] {1 << 30}"
 
 
 @pytest.fixture
-def database() -> Iterator[Database]:
+def database():
     """PostgreSQL on loopback, with a role as the case's configuration has it."""
     with Database(free_port()) as running:
         with running.connect() as connection:
@@ -54,9 +46,7 @@ def database() -> Iterator[Database]:
 
 
 @pytest.mark.integration
-def test_the_chart_runs_the_ten_minutes(
-    engine: Engine, own_broker: Broker, database: Database, tmp_path: Path
-) -> None:
+def test_the_chart_runs_the_ten_minutes(engine, own_broker, database, tmp_path):
     """The job makes topics, the worker decides the sample, and analysts see the alarm."""
     office = tmp_path / "office"
     asked = ("--template=office", f"--bootstrap={own_broker.bootstrap}", "--yes")
@@ -78,7 +68,7 @@ def test_the_chart_runs_the_ten_minutes(
         names[kind] = f"{pod['metadata']['name']}-{pod['spec']['containers'][0]['name']}"
         if kind == "Job":
             assert engine.said("podman", "wait", names[kind]) == "0"
-    wait_until("the worker is ready", lambda: ready(PUBLIC))
+    wait_until("the worker is ready", lambda: answer(PUBLIC, "/readyz")[0] == 200)
     worker = names["StatefulSet"]
     assert engine.said("podman", "inspect", f"--format={SEEN}", worker) == HARDENED
     loaded = ("load", "/office/dry-run.yaml", "/office/sample.jsonl")
@@ -93,7 +83,7 @@ def test_the_chart_runs_the_ten_minutes(
     assert f"{shown}\n".count(ALARM) == 1
 
 
-def _rendered(folder: Path, office: Path, database: Database) -> list[dict[str, Any]]:
+def _rendered(folder, office, database):
     """Return what the page's command renders: the dry run, with the small case's other values."""
     values = yaml.safe_load((FOLDER / "cases" / "small.yaml").read_text(encoding="utf-8"))
     small = yaml.safe_load(values["configuration"]["files"]["alarms.yaml"])
@@ -117,7 +107,7 @@ def _rendered(folder: Path, office: Path, database: Database) -> list[dict[str, 
     return [one for one in yaml.safe_load_all(done.stdout) if one]
 
 
-def _pod(one: dict[str, Any], secrets: Path) -> dict[str, Any]:
+def _pod(one, secrets):
     """Return the pod of a job or a set as podman 4.3 plays it, and write its secrets.
 
     It knows no projected volumes; no ports in the host's network; and of probes only those of

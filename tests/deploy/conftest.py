@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.engine import ABOUT, IMAGE, Engine, stand_in
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(tmp_path_factory):
     """An engine that has the image; its storage is removed at the end."""
     python = Path(os.environ.get("TOCSIN_IMAGE_PYTHON") or sys.base_prefix)
     assert python != Path("/usr"), "Debian's own is no stand-in: make image-check PYTHON312=FOLDER"

@@ -10,23 +10,17 @@ import json
 import os
 import re
 import time
-from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.request import urlopen
 
 import pytest
 
-from deploy.kafka.runtime import HOST, free_port
+from deploy.kafka.runtime import free_port
 from deploy.release.version import version
 from tests.support.engine import ABOUT, IMAGE
 from tests.support.scenario import Scenario
+from tests.support.scraped import answer
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from tests.support.engine import Engine
-    from tests.support.kafka import Broker
 
 MOST_BYTES = 350_000_000
 OFFICE = ROOT / "examples" / "office"
@@ -34,14 +28,14 @@ COMPILED = r"^# code object from '(/.*\.py)'"
 READY = "import urllib.request as r; r.urlopen('http://127.0.0.1:{}/readyz', timeout=5)"
 
 
-def test_the_image_is_small(engine: Engine) -> None:
+def test_the_image_is_small(engine):
     """All layers together, as they lie on a disk."""
     size = int(engine.said("podman", "image", "inspect", "--format={{.Size}}", IMAGE))
     print(f"{size / 1e6:.0f} MB")
     assert size < MOST_BYTES
 
 
-def test_it_says_what_it_is_of(engine: Engine) -> None:
+def test_it_says_what_it_is_of(engine):
     """Version, commit and time are labels; the package in it is of that version."""
     labels = json.loads(
         engine.said("podman", "image", "inspect", "--format={{json .Labels}}", IMAGE)
@@ -51,7 +45,7 @@ def test_it_says_what_it_is_of(engine: Engine) -> None:
     assert engine.once(IMAGE, "tocsin", "--version") == f"tocsin, version {version()}"
 
 
-def test_nothing_is_in_it_that_installs_or_is_root(engine: Engine) -> None:
+def test_nothing_is_in_it_that_installs_or_is_root(engine):
     """No pip, no package manager, no Perl; a user without a name, and one folder of its own."""
     script = (
         "import importlib.util as u, json, os, shutil, ssl, sqlite3; "
@@ -68,7 +62,7 @@ def test_nothing_is_in_it_that_installs_or_is_root(engine: Engine) -> None:
     assert urls >= {"pkg:generic/python", "pkg:deb/debian/libssl3", "pkg:pypi/scipy"}
 
 
-def test_a_replay_compiles_nothing(engine: Engine) -> None:
+def test_a_replay_compiles_nothing(engine):
     """On a read-only disk every start would compile it again."""
     copied = "import shutil; shutil.copytree('/office', '/tmp/office')"
     command = "cd /tmp/office; exec tocsin run alarms.yaml --replay badges.jsonl"
@@ -81,7 +75,7 @@ def test_a_replay_compiles_nothing(engine: Engine) -> None:
     assert re.findall(COMPILED, done.stderr, flags=re.MULTILINE) == []
 
 
-def test_every_command_is_there(engine: Engine) -> None:
+def test_every_command_is_there(engine):
     """Each is imported when it is called, and says what it takes."""
     told = engine.once(IMAGE, "tocsin", "--help")
     names = re.findall(r"^[^\w-]+([a-z]+) {2,}\S", told, flags=re.MULTILINE)
@@ -91,7 +85,7 @@ def test_every_command_is_there(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(("program", "code"), [("tocsin", 2), ("serve.sh", 0)])
-def test_what_is_refused_is_not_started_again(engine: Engine, program: str, code: int) -> None:
+def test_what_is_refused_is_not_started_again(engine, program, code):
     """A file that is not there ends tocsin with 2, and what would be started again with 0."""
     done = engine(
         "podman", "run", "--rm", "--network=host", f"--entrypoint={program}", IMAGE, "run", "/no"
@@ -99,7 +93,7 @@ def test_what_is_refused_is_not_started_again(engine: Engine, program: str, code
     assert done.returncode == code, done.stderr
 
 
-def test_a_worker_gets_ready(engine: Engine, broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_gets_ready(engine, broker, tmp_path):
     """Hardened as compose has it: it reads a real broker, is healthy, and ends in order."""
     folder = tmp_path / "worker"
     name = f"image-{time.monotonic_ns()}"
@@ -114,18 +108,9 @@ def test_a_worker_gets_ready(engine: Engine, broker: Broker, tmp_path: Path) -> 
         IMAGE, "run", str(scenario.config), options=(f"--volume={folder}:{folder}",)
     )
     pid = engine.said("podman", "inspect", "--format={{.State.Pid}}", container)
-    wait_until("it is ready", lambda: ready(public), every_s=0.05)
+    wait_until("it is ready", lambda: answer(public, "/readyz")[0] == 200, every_s=0.05)
     used = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]
     print(f"ready after {sum(map(int, used)) / os.sysconf('SC_CLK_TCK'):.2f} s of processor time")
     engine.said("podman", "exec", container, "python", "-c", READY.format(public))
     engine.said("podman", "stop", "--time=60", container)
     assert engine.said("podman", "inspect", "--format={{.State.ExitCode}}", container) == "0"
-
-
-def ready(port: int) -> bool:
-    """Return whether a worker's page on loopback says that it is ready."""
-    try:
-        with urlopen(f"http://{HOST}:{port}/readyz", timeout=5) as answer:
-            return bool(answer.status == HTTPStatus.OK)
-    except OSError:
-        return False

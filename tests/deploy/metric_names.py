@@ -16,7 +16,7 @@ _SERIES = {"histogram": ("_bucket", "_count", "_sum")}
 
 
 @cache
-def documented() -> dict[str, frozenset[str]]:
+def documented():
     """Return every series name of the page with its labels."""
     found = {}
     for name, kind, cell in _ROW.findall(_PAGE.read_text()):
@@ -27,18 +27,18 @@ def documented() -> dict[str, frozenset[str]]:
 
 
 @cache
-def public() -> frozenset[str]:
+def public():
     """Return the names that the page says anybody may see."""
     page = _PAGE.read_text()
     return frozenset(re.findall(r"^\| `(tocsin_\w+)` \| public \|", page, flags=re.MULTILINE))
 
 
-def used_in(expression: str) -> set[str]:
+def used_in(expression):
     """Return the names of our metrics in a PromQL expression."""
     return set(re.findall(r"\btocsin_\w+\b", expression))
 
 
-def grouped_by(expression: str) -> set[str]:
+def grouped_by(expression):
     """Return the labels that a PromQL expression groups by."""
     lists = re.findall(r"\bby \(([^)]*)\)", expression)
     return {label.strip() for one in lists for label in one.split(",")}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.deploy.metric_names import documented, used_in
 from tests.deploy.promtool import promtool
-from tests.support.tree import ROOT
+from tests.support.tree import yaml_of
 
-ALERTS = ROOT / "deploy" / "alerts.yml"
-CASES = yaml.safe_load((Path(__file__).parent / "alert_cases.yml").read_text())
+CASES = yaml_of("tests/deploy/alert_cases.yml")
 
 
 RULES = {
     rule["alert"]: rule
-    for group in yaml.safe_load(ALERTS.read_text())["groups"]
+    for group in yaml_of("deploy/alerts.yml")["groups"]
     for rule in group["rules"]
 }
 

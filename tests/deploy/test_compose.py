@@ -8,8 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -21,8 +19,8 @@ from stream.config.mqtt.reading import read_mqtt
 from stream.config.notify.reading import read_board, read_subscription
 from tests.support.checking import check
 from tests.support.ledgers import open_ledger
-from tests.support.procs import ran
-from tests.support.tree import ROOT, text_of
+from tests.support.procs import handles, ran
+from tests.support.tree import ROOT, text_of, yaml_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 COMPOSE = ROOT / "docker-compose.yml"
@@ -30,15 +28,8 @@ DOCKERFILE = text_of("deploy/Dockerfile")
 OWN_IMAGE = "tocsin:"
 CUSTODIAN_PORT = "9465"
 
-Parsed = dict[str, Any]
-"""What YAML holds."""
 
-
-def _yaml(path):
-    return yaml.safe_load(text_of(path))
-
-
-PARSED = _yaml("docker-compose.yml")
+PARSED = yaml_of("docker-compose.yml")
 """The compose file with its anchors and merges resolved."""
 SERVICES = PARSED["services"]
 PROPERTIES = dict(
@@ -75,8 +66,8 @@ def test_nothing_is_published_beyond_loopback():
         assert not int(low) <= int(CUSTODIAN_PORT) <= int(high or low) or inside == "9464"
 
 
-def test_podman_gets_one_port_of_the_range_that_docker_chooses_from():
-    """Its file replaces the workers' ports and nothing else: podman refuses a range for one."""
+def test_podman_gets_one_port_of_a_range_and_networks_apart():
+    """Podman refuses a range for one, and routes between networks unless each is told not to."""
     ranged = {
         name: {"ports": {"replaced": [re.sub(r"-\d+", "", port)]}}
         for name, each in SERVICES.items()
@@ -84,20 +75,8 @@ def test_podman_gets_one_port_of_the_range_that_docker_chooses_from():
         if "-" in port
     }
     assert ranged
-    assert _podman_file()["services"] == ranged
-
-
-def test_podman_keeps_networks_apart():
-    """Docker does by itself; podman routes between them unless each is told not to."""
     apart = {name: {"driver_opts": {"isolate": "true"}} for name in PARSED["networks"]}
-    assert _podman_file()["networks"] == apart
-
-
-def test_the_database_cannot_be_reached_from_outside():
-    """PostgreSQL holds raw aggregates: no port is published, its network is internal."""
-    postgres = SERVICES["postgres"]
-    assert "ports" not in postgres
-    assert all(PARSED["networks"][name]["internal"] for name in postgres["networks"])
+    assert _podman_file() == {"services": ranged, "networks": apart}
 
 
 def test_no_secret_stands_in_the_file_or_in_an_environment():
@@ -157,7 +136,10 @@ def test_sensors_analysts_and_the_custodian_share_no_network():
     assert on["analysts"] & on["custodian"] == {"kafka", "tocsin"}
     public = {"prometheus-public", "grafana-public", "alertmanager-public"}
     assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "notify", "board", *public}
-    assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
+    assert "ports" not in SERVICES["postgres"]  # it holds raw aggregates
+    inside = SERVICES["postgres"]["networks"]
+    assert all(PARSED["networks"][name]["internal"] for name in inside)
+    assert not {*inside} & {"analysts", "custodian", "sensors"}
 
 
 def test_what_is_on_several_networks_listens_to_each_on_that_one():
@@ -173,7 +155,7 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one():
         asked = SERVICES[name]["environment"]["TOCSIN_KAFKA"]
         (network,) = _networks_of("kafka", asked.partition(":")[0])
         assert network in SERVICES[name]["networks"]
-    alarms, source = (_yaml(f"deploy/tocsin/{name}.yaml") for name in ("alarms", "mqtt"))
+    alarms, source = (yaml_of(f"deploy/tocsin/{name}.yaml") for name in ("alarms", "mqtt"))
     for service, page, network in (
         ("tocsin", alarms["metrics"]["custodian"], "custodian"),
         ("mqtt", source["mqtt"]["metrics"], "watched"),
@@ -209,7 +191,12 @@ def test_the_ledgers_role_owns_its_database_and_no_more(postgres, tmp_path):
 
 
 def test_the_broker_lets_nobody_in_without_a_name():
-    """Every listener but the controller's own, on loopback, asks for SASL; no ACL means no."""
+    """Every listener but the controller's, on loopback, asks for SASL; no ACL means no.
+
+    Records are dated by the broker, and a misspelt topic is an error.
+    """
+    assert PROPERTIES["log.message.timestamp.type"] == "LogAppendTime"
+    assert PROPERTIES["auto.create.topics.enable"] == "false"
     protocols = _pairs(PROPERTIES["listener.security.protocol.map"], ":")
     listeners = _pairs(PROPERTIES["listeners"], "://")
     assert protocols.pop("CONTROLLER") == "PLAINTEXT"
@@ -220,6 +207,7 @@ def test_the_broker_lets_nobody_in_without_a_name():
     published = {port.rpartition(":")[2] for port in SERVICES["kafka"]["ports"]}
     hosts = {at for name, at in listeners.items() if name.startswith("HOST_")}
     assert {at.removeprefix(":") for at in hosts} == published
+    assert SERVICES["acls"]["entrypoint"][-1].endswith("/acls.sh")  # which test_acls.py runs
     (named,) = re.findall(r"for listener in ([a-z_ ]+);", text_of("deploy/kafka/settings.sh"))
     assert set(named.split()) == {name.lower() for name in listeners}
 
@@ -235,16 +223,6 @@ def test_a_password_that_would_be_a_setting_is_refused(tmp_path):
     )
     assert done.stdout == ""
     assert "eve" not in done.stderr
-
-
-def test_the_rights_are_those_of_the_script():
-    """Compose runs deploy/kafka/acls.sh, which gives rights and does nothing else."""
-    assert "(../../deploy/kafka/acls.sh)" in text_of("docs/how-to/secure.md")
-    head, _, commands = text_of("deploy/kafka/acls.sh").partition("set -eu\n")
-    assert all(line.startswith("#") for line in head.splitlines())
-    logical = commands.replace("\\\n", " ").splitlines()
-    assert all(re.match(r"acls\(\)|each\(\)|acls --add |\w+=\$\(each |$", line) for line in logical)
-    assert SERVICES["acls"]["entrypoint"][-1].endswith("/acls.sh")
 
 
 @pytest.mark.parametrize(("code", "seen"), [(0, 0), (2, 0), (3, 0), (4, 4), (70, 70), (143, 143)])
@@ -266,7 +244,7 @@ def test_what_ends_a_container_ends_tocsin_in_order(tmp_path):
         "trap 'sleep 0.2; echo ended; exit 2' TERM\necho begun\nwhile :; do sleep 0.05; done\n",
     )
     assert serving.stdout.readline() == "begun\n"
-    wait_until("it hands on what it is told", lambda: _catches(serving.pid, signal.SIGTERM))
+    wait_until("it hands on what it is told", lambda: handles(serving.pid, signal.SIGTERM))
     serving.terminate()
     assert serving.communicate(timeout=PATIENCE_S)[0] == "ended\n"
     assert serving.returncode == 0
@@ -299,12 +277,6 @@ def test_what_runs_for_long_is_watched():
     # A worker's page of metrics answers whatever happens: only /readyz says whether it can work.
     (check_line,) = re.findall(r"^HEALTHCHECK .*\n.*$", DOCKERFILE, flags=re.MULTILINE)
     assert "/readyz" in check_line
-
-
-def test_kafka_stamps_records_itself_and_creates_no_topic():
-    """LogAppendTime is the broker's default, and a misspelt topic is an error."""
-    assert PROPERTIES["log.message.timestamp.type"] == "LogAppendTime"
-    assert PROPERTIES["auto.create.topics.enable"] == "false"
 
 
 def test_everything_that_is_mounted_exists():
@@ -366,7 +338,7 @@ def test_the_board_that_compose_runs_is_sound(tmp_path):
 @pytest.mark.parametrize("folder", ["deploy/tocsin", "deploy/up/office"])
 def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder):
     """The promise in its own words, and lifecycles of the same alarms."""
-    board, alarms = (_yaml(f"{folder}/{one}.yaml") for one in ("board", "alarms"))
+    board, alarms = (yaml_of(f"{folder}/{one}.yaml") for one in ("board", "alarms"))
     assert board["budget"].items() <= alarms["budget"].items()
     assert {"privacy_unit", "epsilon_max", "period"} <= board["budget"].keys()
     assert board["alarms"].keys() == alarms["alarms"].keys()
@@ -410,13 +382,6 @@ def _mounted(folder, name):
     file = folder / f"{name}.yaml"
     file.write_text(text.replace("/run/secrets", str(folder)))
     return file
-
-
-def _catches(pid, number):
-    """Tell whether a process has a handler of a signal: a shell that has none yet just ends."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    (caught,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, flags=re.MULTILINE)
-    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def _pairs(text, sign):

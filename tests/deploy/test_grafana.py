@@ -6,13 +6,11 @@ import json
 import re
 
 import pytest
-import yaml
 
 from deploy.grafana.build import FOLDER, texts
 from tests.deploy.metric_names import documented, grouped_by, public, used_in
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, text_of, yaml_of
 
-GRAFANA = ROOT / "deploy" / "grafana"
 DASHBOARDS = {path: json.loads(text) for path, text in texts().items()}
 every_dashboard = pytest.mark.parametrize("path", DASHBOARDS)
 
@@ -72,7 +70,7 @@ def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path):
 
 def test_every_metric_is_shown():
     """What is measured can be seen: each documented metric is on a dashboard or in an alert."""
-    shown = used_in((GRAFANA.parent / "alerts.yml").read_text() + "\n".join(texts().values()))
+    shown = used_in(text_of("deploy/alerts.yml") + "\n".join(texts().values()))
     whole = {name.removesuffix("_bucket") for name in documented() if name.endswith("_bucket")}
     parts = {name + end for name in whole for end in ("_sum", "_count")}
     assert set(documented()) - parts <= shown
@@ -87,16 +85,14 @@ def test_every_metric_is_shown():
 )
 def test_what_is_provisioned_fits_together(service, prometheus, folder, home):
     """Each Grafana asks the Prometheus of its audience, and has its audience's dashboards only."""
-    provisioning = GRAFANA / "provisioning"
-    sources = yaml.safe_load((provisioning / "datasources" / "prometheus.yml").read_text())
-    (source,) = sources["datasources"]
+    provisioning = "deploy/grafana/provisioning"
+    (source,) = yaml_of(f"{provisioning}/datasources/prometheus.yml")["datasources"]
     assert source["url"] == "http://$TOCSIN_PROMETHEUS:9090"
-    providers = yaml.safe_load((provisioning / "dashboards" / "tocsin.yml").read_text())
-    path = providers["providers"][0]["options"]["path"]
-    compose = yaml.safe_load(text_of("docker-compose.yml"))
-    grafana = compose["services"][service]
+    (provider,) = yaml_of(f"{provisioning}/dashboards/tocsin.yml")["providers"]
+    path = provider["options"]["path"]
+    grafana = yaml_of("docker-compose.yml")["services"][service]
     assert f"./deploy/grafana/{folder}:{path}:ro" in grafana["volumes"]
-    assert (GRAFANA / folder / home).is_file()
+    assert (ROOT / "deploy/grafana" / folder / home).is_file()
     environment = grafana["environment"]
     assert environment["TOCSIN_PROMETHEUS"] == prometheus
     assert environment["GF_AUTH_ANONYMOUS_ENABLED"] == "false"

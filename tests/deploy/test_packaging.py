@@ -8,7 +8,6 @@ import shutil
 import sys
 import sysconfig
 import tarfile
-import tomllib
 import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deploy.release.__main__ import build
+from deploy.release.version import version
 from deploy.release.wheel import OURS, renamed, standalone
 from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
@@ -24,7 +24,6 @@ from tests.support.wheels import EPOCH, build_tree
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERSION = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
 MADE = {"tocsin/__init__.py", "tocsin/__main__.py", "tocsin/py.typed"}
 LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 
@@ -132,7 +131,7 @@ def _imported(module):
 def test_the_same_files_give_the_same_bytes(built, tmp_path):
     """In another folder, of other times and modes: from what the source distribution holds."""
     with tarfile.open(built.sdist) as archive:
-        owners = {(each.uid, each.gid, each.uname, each.gname) for each in archive.getmembers()}
+        members = archive.getmembers()
         archive.extractall(tmp_path / "unpacked")  # noqa: S202  # our own
     (source,) = (tmp_path / "unpacked").iterdir()
     for path in source.rglob("*"):
@@ -140,7 +139,8 @@ def test_the_same_files_give_the_same_bytes(built, tmp_path):
             path.chmod(0o600)
     again = tmp_path / "again"
     wheel, sdist = build(source, again, EPOCH)
-    assert owners == {(0, 0, "", "")}
+    assert {(each.uid, each.gid, each.uname, each.gname) for each in members} == {(0, 0, "", "")}
+    assert {each.mode for each in members if each.isfile()} == {0o644, 0o755}
     assert (wheel.name, sdist.name) == (built.wheel.name, built.sdist.name)
     assert wheel.read_bytes() == built.wheel.read_bytes()
     assert sdist.read_bytes() == built.sdist.read_bytes()
@@ -150,7 +150,7 @@ def test_the_same_files_give_the_same_bytes(built, tmp_path):
 def test_an_index_shows_the_readme_without_the_checkout(built):
     """Links to files are words there; no badge, no picture, nothing that is not in the readme."""
     with zipfile.ZipFile(built.wheel) as wheel:
-        text = wheel.read(f"tocsin-{VERSION}.dist-info/METADATA").decode()
+        text = wheel.read(f"tocsin-{version()}.dist-info/METADATA").decode()
     shown = text.split("\n\n", 1)[1]
     assert "Description-Content-Type: text/markdown" in text
     assert shown.strip() == standalone(text_of("README.md")).strip()
@@ -227,7 +227,7 @@ def test_a_source_distribution_holds_the_tree(built):
 @pytest.mark.long
 def test_an_installed_wheel_works_in_an_empty_folder(installed):
     """The README's first commands, with the office's files beside them and no checkout."""
-    assert installed.tocsin("--version").stdout == f"tocsin, version {VERSION}\n"
+    assert installed.tocsin("--version").stdout == f"tocsin, version {version()}\n"
     module = installed.run(installed.python, "-m", "tocsin", "--help")
     assert module.stdout.startswith("Usage: tocsin")
     for path in (ROOT / "examples" / "office").iterdir():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import yaml
-
 from tests.deploy.promtool import promtool
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, yaml_of
 
 DEPLOY = ROOT / "deploy"
 TOKENS = {
@@ -31,8 +29,7 @@ def test_an_analysts_prometheus_scrapes_the_public_page_alone():
     """The same job as the custodian's for the public page, no rules, no token."""
     assert promtool("check", "config", str(DEPLOY / "prometheus-public.yml")) == ""
     public, custodian = (
-        yaml.safe_load((DEPLOY / name).read_text())
-        for name in ("prometheus-public.yml", "prometheus.yml")
+        yaml_of(f"deploy/{name}") for name in ("prometheus-public.yml", "prometheus.yml")
     )
     assert public["scrape_configs"] == custodian["scrape_configs"][:1]
     assert "rule_files" not in public
@@ -48,7 +45,7 @@ def test_a_broken_rule_does_not_pass(tmp_path):
 
 def test_pages_of_counts_are_asked_with_their_token_and_jobs_find_everybody():
     """Only jobs of exact counts carry a token, each its own, and it goes to their port alone."""
-    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+    config = yaml_of("deploy/prometheus.yml")
     jobs = {job["job_name"]: job for job in config["scrape_configs"]}
     carried = {
         name: job["authorization"]["credentials_file"]

@@ -13,7 +13,6 @@ import pytest
 from deploy.release.__main__ import packed_chart, sums
 from deploy.release.image import About
 from deploy.release.version import PLACES, said, version, write
-from deploy.release.wheel import pack
 from tests.support.procs import ran
 from tests.support.tree import ROOT, text_of
 
@@ -37,24 +36,6 @@ def test_a_new_version_is_written_into_every_place(tmp_path):
     for name, _ in PLACES:
         again = (tmp_path / name).read_text().replace("7.8.9", version())
         assert again == text_of(name)
-
-
-def test_an_archive_is_the_same_whoever_packs_it(tmp_path):
-    """Times, modes, order and owners of the files do not show; programs stay programs."""
-    made = []
-    for number, names in enumerate((["b", "a/c"], ["a/c", "b"])):
-        folder = tmp_path / str(number)
-        (folder / "a").mkdir(parents=True)
-        for name in names:
-            (folder / name).write_text(name)
-            (folder / name).chmod(0o640 + 0o100 * (name == "b") + number)
-        out = tmp_path / f"{number}.tar.gz"
-        pack(out, {name: folder / name for name in [*names, "a"]}, 1_700_000_000)
-        made.append(out.read_bytes())
-    assert made[0] == made[1]
-    with tarfile.open(tmp_path / "0.tar.gz") as archive:
-        told = [(each.name, each.mode, each.mtime, each.uid) for each in archive.getmembers()]
-    assert told == [("a/c", 0o644, 1_700_000_000, 0), ("b", 0o755, 1_700_000_000, 0)]
 
 
 def test_the_chart_is_packed_as_helm_does_it(tmp_path):

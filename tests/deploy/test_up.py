@@ -15,7 +15,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 from cryptography import x509
 
 from deploy.kafka.runtime import HOST, free_port
@@ -26,7 +25,7 @@ from deploy.up.places import choose_ports, is_stack
 from deploy.up.processes import Processes, StartError
 from deploy.up.roles import furnish
 from tests.support.procs import ran
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, yaml_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -289,7 +288,7 @@ def test_what_containers_keep_is_removed_under_a_name_of_its_own(engines):
         "podman info",
         "podman-compose --project-name tocsin-up down --volumes",
     ]
-    compose = yaml.safe_load(text_of("docker-compose.yml"))
+    compose = yaml_of("docker-compose.yml")
     assert compose["name"] != "tocsin-up"
 
 

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -23,25 +22,20 @@ from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 from tests.support.wheels import build_tree
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-
-VERSIONS: Final = ("3.11", "3.12", "3.13")
-NAMED: Final = os.environ.get("TOCSIN_PYTHONS", "")
-FOUND: Final = [f"python{each}" for each in VERSIONS if shutil.which(f"python{each}")]
-PYTHONS: Final = NAMED.split(":") if NAMED else FOUND
-LIBRARY: Final = ROOT / "docs" / "how-to" / "use-as-a-library.md"
+VERSIONS = ("3.11", "3.12", "3.13")
+NAMED = os.environ.get("TOCSIN_PYTHONS", "")
+FOUND = [f"python{each}" for each in VERSIONS if shutil.which(f"python{each}")]
+PYTHONS = NAMED.split(":") if NAMED else FOUND
+LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """The wheel of the tree as it is."""
     return build_tree(tmp_path_factory.mktemp("built")).wheel
 
 
-def test_every_supported_python_is_tried() -> None:
+def test_every_supported_python_is_tried():
     """A release that was not tried on one of them says so."""
     script = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
     found = [_said(each, "-c", script).strip() for each in PYTHONS]
@@ -50,9 +44,7 @@ def test_every_supported_python_is_tried() -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_wheel_runs_the_ten_minutes(
-    python: str, wheel: Path, own_broker: Broker, tmp_path: Path
-) -> None:
+def test_the_wheel_runs_the_ten_minutes(python, wheel, own_broker, tmp_path):
     """In an environment that has nothing else; every example of the library's page, too."""
     home = tmp_path / "venv"
     _said(python, "-m", "venv", str(home))
@@ -69,7 +61,7 @@ def test_the_wheel_runs_the_ten_minutes(
     _said(own, "-m", "doctest", str(LIBRARY), folder=tmp_path)
 
 
-def _said(*command: str, folder: Path | None = None) -> str:
+def _said(*command, folder=None):
     """Run a command that ends with 0, and return what it printed."""
     environ = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
     done = ran(*command, cwd=folder or sys.prefix, env=environ, timeout=PATIENCE_S * 10)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from accountant.units import Contribution, PrivacyUnit
 from stream.model.alarms import Budget
@@ -26,17 +26,17 @@ from tests.support.published import HOUR_MS
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
-PATTERN: Final[Mapping[str, int]] = {
+PATTERN = {
     "auditorium": 0b0000110001110011,
     "canteen": 0b1100001100001100,
     "lobby": 0b0010000000000000,
 }
 """Rooms, and in which of sixteen hours each fires."""
-_FIRST: Final = 490_000  # hours since 1970
-_WIDTH: Final = 960
-_MOST_HIGH: Final = 1_200
+_FIRST = 490_000  # hours since 1970
+_WIDTH = 960
+_MOST_HIGH = 1_200
 
 
 def can_take() -> bool:
@@ -53,7 +53,7 @@ def take(names: Iterable[str], to: Path) -> None:
     asyncio.run(_take({name: _PAGES[name] for name in names}, to))
 
 
-async def _take(pages: Mapping[str, Callable[[Path], Path]], to: Path) -> None:
+async def _take(pages, to):
     with tempfile.TemporaryDirectory() as folder:
         async with Chromium() as browser:
             for name, make in pages.items():
@@ -64,7 +64,7 @@ async def _take(pages: Mapping[str, Callable[[Path], Path]], to: Path) -> None:
                     await browser.picture(to / f"{name}-{shade}.png", _MOST_HIGH)
 
 
-def _board(folder: Path) -> Path:
+def _board(folder):
     """Write the board's page without its script, as there is no server to ask."""
     alarms = {"fire-code": Lifecycle(annotations={"summary": "{room} is too full since {since}"})}
     links = {"Grafana": "https://grafana.example.com/"}
@@ -82,7 +82,7 @@ def _board(folder: Path) -> Path:
     return path
 
 
-def _plan(folder: Path) -> Path:
+def _plan(folder):
     path, example = folder / "plan.html", ROOT / "examples/office"
     command = [sys.executable, "-m", "tocsin", "plan", "alarms.yaml", "--html", str(path)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -90,4 +90,4 @@ def _plan(folder: Path) -> Path:
     return path
 
 
-_PAGES: Final[Mapping[str, Callable[[Path], Path]]] = {"board": _board, "plan": _plan}
+_PAGES = {"board": _board, "plan": _plan}

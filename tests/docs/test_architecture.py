@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from importlib.util import find_spec
-from itertools import takewhile
 
 import pytest
 
 from accountant.log import entries
-from tests.support.tree import ROOT, blocks, text_of
+from tests.support.names import functions
+from tests.support.tree import ROOT, blocks, cells, text_of
 
 PACKAGES = ("stream", "accountant", "operators")
 ARCHITECTURE = text_of("docs/dev/architecture.md")
@@ -70,9 +69,7 @@ def test_every_promise_names_its_files_and_tests():
 def test_every_kind_of_entry_is_in_the_table():
     """The table of the ledger's entries names each kind once, and no other."""
     section = ARCHITECTURE.partition("| entry | says |\n")[2].partition("\n\n")[0]
-    named = [
-        name for row in section.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
-    ]
+    named = [name for row in cells(section) for name in re.findall(r"`(\w+)`", row[0])]
     kinds = [one.kind for one in entries.Entry.__subclasses__()]
     assert sorted(named) == sorted(kinds)
 
@@ -85,11 +82,7 @@ def _drawn(text):
 
 def _exists(named):
     path, _, test = named.partition("::")
-    place = ROOT / path
-    if not test:
-        return place.exists()
-    tree = ast.parse(place.read_text())
-    return test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return test in functions(ROOT / path) if test else (ROOT / path).exists()
 
 
 def _is_there(name):
@@ -105,15 +98,9 @@ def _is_there(name):
 
 def _by_the_page(text, package):
     """Read a table: "`x` and below" is x, the rooms beside it and all in later rows."""
-    section = text.partition(f"\n### {package}\n")[2]
-    lines = takewhile(lambda line: not line.startswith("#"), section.splitlines())
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in lines
-        if line.startswith("| `")
-    ]
+    section = text.partition(f"\n### {package}\n")[2].partition("\n#")[0]
     order, targets, without = [], {}, {}
-    for room, _, may, _ in cells:
+    for room, _, may, _ in cells(section)[2:]:
         found = re.fullmatch(r"`(\w+)` and below(?:, but not `(\w+)`)?|nothing here", may)
         assert found is not None, may
         order.append(name := room.strip("`"))

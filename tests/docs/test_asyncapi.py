@@ -8,11 +8,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import jsonschema
 import pytest
-import yaml
 
 from stream.config.keys import SecurityModel
 from stream.config.loading import load
@@ -27,10 +26,10 @@ from tests.support.notices import messages, on_mqtt
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, yaml_of
 
 DOCS = ROOT / "docs"
-FILE = yaml.safe_load((DOCS / "asyncapi.yaml").read_text())
+FILE = yaml_of("docs/asyncapi.yaml")
 RANG = alarm_of(0, {"room": "hall"})
 COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)
@@ -95,24 +94,6 @@ def test_ways_to_log_in_are_those_of_the_configuration():
     assert listed == set(FILE["components"]["securitySchemes"])
 
 
-class Brokers:
-    """A producer that keeps what it is given."""
-
-    def __init__(self):
-        self.records = []
-
-    async def send(self, topic, value, **options):
-        """Take a record; what it returns can be waited for."""
-        self.records.append((topic, value, options))
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    async def send_and_wait(self, topic, value, **options):
-        """Take a record and wait for the brokers."""
-        await (await self.send(topic, value, **options))
-
-
 def published(folder):
     """Return the records of alarms that ring, over panes and not, as a worker sends them."""
     window = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
@@ -124,12 +105,13 @@ def published(folder):
         decisions_topic="tocsin.decisions",
         counts_topic="tocsin.counts",
     )
-    runtime = SimpleNamespace(alarms=replace(alarms, kafka=cast("Any", kafka)))
-    publisher, brokers = Publisher(runtime, cast("Any", None), None), Brokers()
+    runtime = SimpleNamespace(alarms=replace(alarms, kafka=kafka))
+    publisher, brokers = Publisher(runtime, None, None), AsyncMock()
+    brokers.send.side_effect = lambda *_, **__: asyncio.sleep(0)  # what can be waited for
     with opened(alarms) as ledger:
         for one in replayed(alarms, ledger, rows(folder, (99, 99, 1, 1))):
             asyncio.run(publisher._send(brokers, one, 5_000))
-    return brokers.records
+    return [(*call.args, call.kwargs) for call in brokers.mock_calls]
 
 
 def test_records_are_what_the_file_says(tmp_path):

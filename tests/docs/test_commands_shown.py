@@ -24,7 +24,7 @@ def shown(text):
 
 def wrong(call):
     """Return the words of a call that are no command, or no option of it."""
-    words = shlex.split(call.partition(" #")[0].replace("'", ""), comments=False)
+    words = shlex.split(call.partition(" #")[0].replace("'", "").rstrip(")"), comments=False)
     names = main.commands
     if words[0] not in names:
         return [words[0]]
@@ -34,6 +34,8 @@ def wrong(call):
     inside = [word for word in words[1:] if word in inner]
     if inside:
         command = inner[inside[0]]
+    elif len(words) > 2 and inner and words[-1].islower():  # else a word that stands for others
+        return words[-1:]
     known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
     return [
         word
@@ -54,6 +56,7 @@ def test_a_page_shows_calls_that_are_taken(page):
     [
         ("plan FILE --caps", ["--caps"]),
         ("replay FILE", ["replay"]),
+        ("ledger FILE replay", ["replay"]),
         ("ledger FILE verify --checkpoints 1:a", ["--checkpoints"]),
         ("ledger FILE verify --checkpoint 1:a", []),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,22 @@ def test_every_attempt_is_enumerated():
         assert named or "of these tests" in row, row
         for test, file in named:
             assert test in functions(page.parent / file), (test, file)
+
+
+@cache
+def all_tests():
+    """Return the name of every test of the repository."""
+    return {name for at in (ROOT / "tests").rglob("test_*.py") for name in functions(at)}
+
+
+PROOFS = sorted((ROOT / "docs/research/proofs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
+def test_a_proof_names_its_tests(page):
+    """Each page names tests, and files and functions that it names are there."""
+    text = page.read_text()
+    files = re.findall(r"`(tests/[\w/]+(?:\.py|/))`", text)
+    assert files or "](../../../tests/" in text
+    assert [name for name in files if not (ROOT / name).exists()] == []
+    assert set(re.findall(r"`(test_\w+)`", text)) <= all_tests()

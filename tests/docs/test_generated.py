@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import Field
 
+from deploy.site.reference import FOLDER, PAGES, UndescribedError, keys, written
 from stream.config.closed import Closed
-from tests.docs.reference import FOLDER, PAGES, UndescribedError, keys, written
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_current(name: str) -> None:
-    """``python -m tests.docs.reference --write`` would change nothing."""
+def test_a_page_is_current(name):
+    """``python -m deploy.site.reference --write`` would change nothing."""
     assert (FOLDER / name).read_text() == written(name)
 
 
@@ -28,7 +28,7 @@ class Outer(Closed):
     """said"""
 
 
-def test_a_key_without_a_description_fails() -> None:
+def test_a_key_without_a_description_fails():
     """Also in a mapping below another; the error names its place."""
     with pytest.raises(UndescribedError, match=r"^inner\.forgotten$"):
         list(keys(Outer))

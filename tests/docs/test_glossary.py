@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, cells
 
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "reference" / "glossary.md"
@@ -36,9 +36,7 @@ UNREAD = re.compile(
 
 def rows():
     """Return the terms of each of the glossary's rows, in their order."""
-    lines = GLOSSARY.read_text().splitlines()
-    found = [line.split("|")[1] for line in lines if line.startswith("| ")][1:]
-    return [row.replace("`", "").strip() for row in found]
+    return [row[0].replace("`", "") for row in cells(GLOSSARY.read_text())[2:]]
 
 
 def terms():

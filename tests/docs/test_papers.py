@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.names import classes, functions
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, anchors, cells
 
 FOLDER = ROOT / "docs" / "research"
 PAGE = (FOLDER / "papers.md").read_text()
@@ -91,10 +91,8 @@ def rows_of(page):
     found = {}
     for section in page.split("\n## ")[1:]:
         heading = section.partition("\n")[0]
-        lines = section.partition(f"{HEAD}\n")[2].splitlines()[1:]
-        found[heading] = [
-            Row(*(cell.strip() for cell in line.split("|")[1:-1])) for line in lines if line
-        ]
+        table = section.partition(f"{HEAD}\n")[2]
+        found[heading] = [Row(*row) for row in cells(table)[1:]]
     return found
 
 
@@ -125,12 +123,6 @@ def links(text):
     return re.findall(r"\[([^]]+)\]\((?!https?:)([^)\s]+)\)", text)
 
 
-def headings(page):
-    """Return the anchors that a page's headings have, as hosts of repositories make them."""
-    found = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
-
-
 def broken(text):
     """Return the links of the page that name a file, a heading or a name that is not there."""
     found = []
@@ -140,7 +132,7 @@ def broken(text):
         name = shown.strip("`")
         there = (
             file.is_file()
-            and (not anchor or anchor in headings(file))
+            and (not anchor or anchor in anchors(file.read_text()))
             and (file.suffix != ".py" or name in functions(file) | classes(file))
         )
         if not there:

@@ -7,17 +7,16 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-import numpy as np
 import pytest
 
 from accountant.units import to_loss_units
-from operators.conditions.condition import Aim, Condition, ThresholdAtom
-from operators.conditions.formula import Formula
+from operators.conditions.condition import Aim
 from operators.registry import price
 from operators.svt import Svt
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from tests.support.commands import tocsin
+from tests.support.svt import condition
 from tests.support.tree import ROOT, blocks
 
 PAGE = ROOT / "docs" / "research" / "svt-runs.md"
@@ -34,12 +33,6 @@ def rows_of(name):
 ROWS = rows_of("prices")
 
 
-def condition(*, monotone=True):
-    """Return a condition of one comparison, at sensitivity one."""
-    atoms = {"a": ThresholdAtom(0, np.array([101]))}
-    return Condition(Formula.parse("a"), atoms, (1,), monotone)
-
-
 def aim(tolerance, max_fpr, alarms=10):
     """Return an aim that misses at most one alarm in twenty."""
     return Aim(Fraction(1, 20), (tolerance,), max_fpr, alarms=alarms)
@@ -47,7 +40,7 @@ def aim(tolerance, max_fpr, alarms=10):
 
 def cost(mechanism, wanted, *, monotone=True):
     """Return what a mechanism reserves for the condition."""
-    return price(mechanism, condition(monotone=monotone), wanted).epsilon
+    return price(mechanism, condition(1, monotone=monotone), wanted).epsilon
 
 
 def test_the_example_is_sound_and_fits(tmp_path):
@@ -85,7 +78,7 @@ def test_what_a_bound_on_silence_costs(row):
     """Runs of ten alarms cost what the table says, and miss as often where nothing is written."""
     asked = int(row[0].replace(",", ""))
     free = replace(aim(20, Fraction(1, 20)), asked_in_silence=asked)
-    run = Svt.planned(condition(), free)
+    run = Svt.planned(condition(1), free)
     assert row[1] == f"{float(run.plan.epsilon):.3f}"
     shown = [f"{run.missed_in_silence(asked, beyond=True):.3f}"]
     for limit in ("0.5", "0.1", "0.06"):
@@ -96,9 +89,9 @@ def test_what_a_bound_on_silence_costs(row):
 
 def test_what_is_said_of_silence():
     """What the example's rate says, how long 0.1 holds anyway, and what neighbours leave."""
-    quiet = Svt.planned(condition(), aim(20, Fraction(1, 100_000)))
+    quiet = Svt.planned(condition(1), aim(20, Fraction(1, 100_000)))
     assert f"at 0.00001 the figure is {quiet.missed_in_silence(4_319, beyond=True):.3f}," in TEXT
-    baseline = Svt.planned(condition(), aim(20, Fraction(1, 20)))
+    baseline = Svt.planned(condition(1), aim(20, Fraction(1, 20)))
     most = next(n for n in range(99) if baseline.missed_in_silence(n, beyond=True) > 0.1) - 1
     assert (most + 1, 1_440 // 8) == (3 * 8, 180)
     assert f"0.1 holds for {most + 1} such queries, eight windows" in TEXT

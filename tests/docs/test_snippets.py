@@ -10,7 +10,6 @@ from tests.support.tree import ROOT
 
 ACCOUNTING = ROOT / "docs" / "research" / "accounting-examples.md"
 LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
-SECTIONS = ACCOUNTING.read_text().split("\n### ")
 
 
 @pytest.mark.parametrize("page", [ACCOUNTING, LIBRARY], ids=lambda page: page.stem)
@@ -29,9 +28,3 @@ def test_no_other_page_shows_python_that_is_not_run():
     """Snippets in the form of a session stand on these two pages only."""
     pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if ">>> " in page.read_text()} == {ACCOUNTING, LIBRARY}
-
-
-@pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda text: text.splitlines()[0])
-def test_every_section_is_a_worked_example(section):
-    """No section of the accounting page only talks."""
-    assert ">>> " in section

@@ -6,18 +6,17 @@ import re
 
 import pytest
 
+from deploy.site.mappings import models_of
 from stream.config.cases.keys import CasesModel
 from stream.config.closed import told
 from tests.support.commands import tocsin
-from tests.support.mappings import models_of
 from tests.support.tree import blocks, text_of
 
 MODELS = models_of(CasesModel)
 PAGE = text_of("docs/how-to/test-alarms.md")
 (EXAMPLE,) = blocks(PAGE, "yaml")
 PASSES, FAILS = blocks(PAGE, "text")
-README = text_of("README.md")
-(ALARMS,) = re.findall(r"```yaml\n(# alarms.yaml\n.*?)```", README, flags=re.DOTALL)
+(ALARMS,) = blocks(text_of("README.md"), "yaml")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,29 +50,41 @@ CHAIN = (
 )
 
 
-def test_the_first_alarm(tmp_path):
+@pytest.fixture(scope="module")
+def pages(broker, tmp_path_factory):
+    """What each tutorial prints: all are played side by side, as that on Kafka mostly waits."""
+    with ThreadPoolExecutor() as pool:
+        yield {
+            page: pool.submit(played, tmp_path_factory.mktemp(page), script(page), *more)
+            for page, *more in (("on-kafka", broker, ALARM), ("first-alarm",), ("your-own-data",))
+        }
+
+
+@pytest.mark.integration
+def test_the_first_alarm(pages):
     """It is written, planned, run, changed and tried again, with the page's figures."""
-    shown = played(tmp_path, script("first-alarm"))
+    shown = pages["first-alarm"].result()
     assert [said for said in OFFICE if said not in shown] == []
     assert re.search(r"crowd +│ +lobby +│ +[1-9] +│ .*2025-03-03 14:00", shown)
 
 
-def test_own_data(tmp_path):
+@pytest.mark.integration
+def test_own_data(pages):
     """The chain's alarm fits its budget and fires in the rush."""
-    shown = played(tmp_path, script("your-own-data"))
+    shown = pages["your-own-data"].result()
     assert [said for said in CHAIN if said not in shown] == []
     assert re.search(r"rush +│ +north, food +│ +[1-9] ", shown)
 
 
 @pytest.mark.integration
-def test_on_kafka(broker, tmp_path):
+def test_on_kafka(pages):
     """The dry run shows the alarm; the live worker is ready and ends; each has its ledger."""
-    shown = played(tmp_path, script("on-kafka"), broker, watched=ALARM)
+    shown = pages["on-kafka"].result()
     assert shown.count(ALARM) == 1
     assert "live.db" in shown
 
 
-def played(tmp_path, commands, broker=None, *, watched="", installed=None):
+def played(tmp_path, commands, broker=None, watched="", *, installed=None):
     """Run commands in one shell, in an empty folder, and return what they print.
 
     Args:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.docs.reference import PAGES
+from deploy.site.reference import PAGES
 from tests.support.tree import ROOT, text_of
 
 INSTEAD = r"""

@@ -12,37 +12,30 @@ import sqlite3
 import subprocess
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import psycopg
+import sqlalchemy as sa
 
+from accountant.ledger.ledger import Ledger
+from accountant.records import LogIdentity, Outcome, SeenDecision
+from accountant.regions.shapes import Shape
+from accountant.units import PrivacyUnit
 from tests.golden.cases import alarm
 from tests.golden.replays import Replay
-from tests.golden.surface import (
-    NOW_MS,
-    Ledger,
-    LogIdentity,
-    Outcome,
-    PrivacyUnit,
-    SeenDecision,
-    Shape,
-    StoredDecision,
-    WindowKey,
-    entropy,
-    tocsin,
-)
+from tests.golden.surface import NOW_MS, entropy, tocsin
 from tests.support.ledgers import Series, deny, partial, registration, settle, terms
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-__all__ = ["dumped", "go_on", "loadable", "loadable_postgres", "restore", "schema", "story"]
-
-BUDGET = (
-    '{privacy_unit: user, epsilon_max: "6.5", period: 2h, '
-    "contribution: {max_groups_per_window: 2, max_events_per_group: 2}}"
-)
+FILE = """\
+ledger: "{url}"
+TABLES
+feeds:
+FEED
+    history: {{from: 1970-01-01, until: "{until}"}}
+budget:
+  {{privacy_unit: user, epsilon_max: "6.5", period: 2h, on_shortfall: deny,
+    contribution: {{max_groups_per_window: 2, max_events_per_group: 2}}}}
+alarms:
+{alarms}"""
 CROWD = alarm("crowd", "COUNT(*) > 45", "tolerance: 5")
 CHANGED = alarm("crowd", "COUNT(*) > 46", "tolerance: 5")
 LEVELS = alarm("levels", "COUNT(*) > 75", "tolerance: 6", "mechanism: ppwlm")
@@ -58,7 +51,7 @@ FIRST, SECOND, THIRD = (
 SIZE_MS = 20
 
 
-def story(folder: Path, url: str) -> str:
+def story(folder, url):
     """Fill an empty ledger, and return what the commands said."""
     said = [
         _run(folder, url, CROWD + LEVELS + RUN + BAND, FIRST),
@@ -78,7 +71,7 @@ def story(folder: Path, url: str) -> str:
     return "".join(said)
 
 
-def go_on(folder: Path, url: str) -> str:
+def go_on(folder, url):
     """Verify a ledger, show it, and decide further windows of old alarms and of a new one."""
     _write(folder, url, CHANGED + RUN + BAND, SECOND)
     said = [
@@ -99,21 +92,21 @@ def go_on(folder: Path, url: str) -> str:
 # --- by the command line
 
 
-def _write(folder: Path, url: str, alarms: str, until: str) -> None:
-    Replay("ledger", alarms, BUDGET, head=f'ledger: "{url}"\n', until=until).write(folder)
+def _write(folder, url, alarms, until):
+    Replay("ledger", FILE.format(url=url, until=until, alarms=alarms)).write(folder)
 
 
-def _run(folder: Path, url: str, alarms: str, until: str) -> str:
+def _run(folder, url, alarms, until):
     _write(folder, url, alarms, until)
     run = ("run", "alarms.yaml", "--replay", "badges.jsonl", "--json")
     return tocsin(folder, *run, hidden=_hidden(url)).text()
 
 
-def _ask(folder: Path, url: str, *command: str) -> str:
+def _ask(folder, url, *command):
     return tocsin(folder, "ledger", "alarms.yaml", *command, hidden=_hidden(url)).text()
 
 
-def _hidden(url: str) -> dict[str, str]:
+def _hidden(url):
     """Hide where a server listens, and what its database is called."""
     if url.startswith("sqlite"):
         return {}
@@ -125,19 +118,19 @@ def _hidden(url: str) -> dict[str, str]:
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Ledger]:
+def _opened(url):
     with closing(
         Ledger.open(url, clock_ms=lambda: NOW_MS, entropy=lambda size: entropy("hand", size))
     ) as ledger:
         yield ledger
 
 
-def _series(query: str, units: int = 1) -> Series:
+def _series(query, units=1):
     shape = Shape(region="{}", grouping=f"by {query}")
     return Series(query, SIZE_MS, SIZE_MS, units, shape=shape)
 
 
-def _by_hand(ledger: Ledger) -> str:
+def _by_hand(ledger):
     """Do what Kafka's shell does, under unit event and in loss units of its own."""
     ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 10, "hand"))
     ledger.pins.register_log(LogIdentity("feed", "cluster", "topic-1", "topic", 2))
@@ -170,7 +163,7 @@ def _by_hand(ledger: Ledger) -> str:
     return "".join(f"{line}\n" for line in said)
 
 
-def _further(ledger: Ledger) -> str:
+def _further(ledger):
     """Go on with what was begun by hand."""
     a, b, c = map(_series, "abc")
     said = [_answers(ledger, *(one.key(1) for one in (a, b, c)), a.key(2), c.key(2))]
@@ -184,11 +177,11 @@ def _further(ledger: Ledger) -> str:
     return "".join(f"{line}\n" for line in said)
 
 
-def _answers(ledger: Ledger, *keys: WindowKey) -> str:
+def _answers(ledger, *keys):
     return ", ".join(f"{key.query} {key.start_ms}: {ledger.answer(key)}" for key in keys)
 
 
-def _told(stored: StoredDecision) -> str:
+def _told(stored):
     key = stored.key
     return (
         f"{key.query} {key.start_ms}-{key.end_ms}: {stored.outcome} {stored.reason},"
@@ -200,32 +193,44 @@ def _told(stored: StoredDecision) -> str:
 # --- dumps
 
 
-def dumped(url: str) -> str:
+def dumped(url):
     """Return every row of every table, sorted; bytes in hexadecimal."""
-    with _connected(url) as ask:
-        tables = [name for (name,) in ask(_TABLES[_kind(url)])]
-        lines: list[str] = []
-        for table in sorted(tables):
-            lines.append(f"{table}: {', '.join(_columns(ask, url, table))}")
-            quoted = ", ".join(f'"{name}"' for name in sorted(_columns(ask, url, table)))
-            rows = ask(f'SELECT {quoted} FROM "{table}"')  # noqa: S608  # names of the schema
-            lines += sorted("  " + " | ".join(_shown(value) for value in row) for row in rows)
+    lines: list[str] = []
+    with _connected(url) as connection:
+        inspected = sa.inspect(connection)
+        for table in sorted(inspected.get_table_names()):
+            names = sorted(column["name"] for column in inspected.get_columns(table))
+            lines.append(f"{table}: {', '.join(names)}")
+            columns = map(sa.literal_column, (f'"{name}"' for name in names))
+            rows = connection.execute(sa.select(*columns).select_from(sa.table(table)))
+            lines += sorted("  " + " | ".join(map(_shown, row)) for row in rows)
     return "\n".join(lines) + "\n"
 
 
-def schema(url: str) -> str:
+def schema(url):
     """Return the schema, sorted."""
-    with _connected(url) as ask:
-        return "".join(sorted(f"{' | '.join(map(str, row))}\n" for row in ask(_SCHEMA[_kind(url)])))
+    with _connected(url) as connection:
+        rows = connection.execute(sa.text(_SCHEMA[connection.dialect.name]))
+        return "".join(sorted(f"{' | '.join(map(str, row))}\n" for row in rows))
 
 
-def loadable(path: Path) -> str:
+@contextmanager
+def _connected(url):
+    place = sa.make_url(url)
+    if place.get_backend_name() == "postgresql":
+        place = place.set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(place, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        yield connection
+
+
+def loadable(path):
     """Return a SQLite ledger as SQL that makes it."""
     with closing(sqlite3.connect(path)) as connection:
         return "\n".join(connection.iterdump()) + "\n"
 
 
-def loadable_postgres(url: str, pg_dump: Path) -> str:
+def loadable_postgres(url, pg_dump):
     """Return a PostgreSQL ledger as SQL that makes it."""
     command = [pg_dump, "--inserts", "--no-owner", "--no-privileges", url]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -233,9 +238,9 @@ def loadable_postgres(url: str, pg_dump: Path) -> str:
     return "".join(f"{o}\n" for o in text.splitlines() if o and not o.startswith(dropped))
 
 
-def restore(url: str, script: str) -> None:
+def restore(url, script):
     """Make a ledger from SQL."""
-    if _kind(url) == "sqlite":
+    if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
             connection.executescript(script)
         return
@@ -243,10 +248,6 @@ def restore(url: str, script: str) -> None:
         connection.execute(script.encode())
 
 
-_TABLES = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tocsin%'",
-    "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
-}
 _SCHEMA = {
     "sqlite": "SELECT type, name, tbl_name, sql FROM sqlite_master",
     "postgresql": """
@@ -261,28 +262,7 @@ _SCHEMA = {
 }
 
 
-def _kind(url: str) -> str:
-    return url.partition(":")[0]
-
-
-@contextmanager
-def _connected(url: str) -> Iterator[Any]:
-    if _kind(url) == "sqlite":
-        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-            yield lambda text: connection.execute(text).fetchall()
-        return
-    with psycopg.connect(url) as server:
-        yield lambda text: server.execute(text).fetchall()
-
-
-def _columns(ask: Any, url: str, table: str) -> list[str]:
-    if _kind(url) == "sqlite":
-        return sorted(row[1] for row in ask(f'PRAGMA table_info("{table}")'))
-    text = f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}'"  # noqa: S608
-    return sorted(name for (name,) in ask(text))
-
-
-def _shown(value: object) -> str:
+def _shown(value):
     if isinstance(value, bytes | memoryview):
         return f"x{bytes(value).hex()}"
     if isinstance(value, bool):  # SQLite has whole numbers

@@ -1,7 +1,6 @@
 """How the golden records reach the product: its command line, in this process, with a frozen world.
 
-This is the only module of the golden tests that imports the product; when modules move, adapt the
-imports below and nothing else. What comes from the world is injected here, and nowhere else:
+What comes from the world is injected here, and nowhere else:
 
 - randomness: every request for ``n`` bytes of the operating system gets the same bytes, so that
   every noise source, ledger id and hash key is a function of a label. Sources do not depend on the
@@ -26,46 +25,12 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 
-# --- the product, as far as it is imported at all: adapt these lines to moved modules
-from accountant.costs.charges import WindowKey
-from accountant.ledger.ledger import Ledger
-from accountant.records import LogIdentity, Outcome, SeenDecision, StoredDecision
-from accountant.regions.shapes import Shape
-from accountant.units import PrivacyUnit
 from stream.cli.main import main
-from tests.support.postgres import Postgres
-
-# --- until here
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__all__ = [
-    "NOW_MS",
-    "ROOT",
-    "Answer",
-    "Ledger",
-    "LogIdentity",
-    "Outcome",
-    "Postgres",
-    "PrivacyUnit",
-    "SeenDecision",
-    "Shape",
-    "StoredDecision",
-    "WindowKey",
-    "entropy",
-    "new_folder",
-    "tocsin",
-]
-
-ROOT = Path(__file__).resolve().parents[2]
-"""The checkout, for its examples."""
 
 NOW_MS = 1_767_225_600_000
 """Where the wall clock stands: 2026-01-01, midnight UTC."""
@@ -96,7 +61,7 @@ class Answer:
     public: str = ""
     custodian: str = ""
 
-    def text(self, *, metrics: bool = False) -> str:
+    def text(self, *, metrics=False):
         """Return all of it as one text."""
         parts = [f"$ tocsin {self.command}\nexit {self.code}\n"]
         shown = {"out": self.out, "err": self.err}
@@ -106,7 +71,7 @@ class Answer:
         return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
 
 
-def entropy(label: str, size: int) -> bytes:
+def entropy(label, size):
     """Return the bytes that the operating system gives under a label, always the same."""
     blocks = range(-(-size // 32))
     made = b"".join(hashlib.sha256(f"{label}:{size}:{n}".encode()).digest() for n in blocks)
@@ -114,45 +79,43 @@ def entropy(label: str, size: int) -> bytes:
 
 
 @contextlib.contextmanager
-def frozen(label: str, *, now_ms: int = NOW_MS) -> Iterator[None]:
+def frozen(label):
     """Let time stand still and randomness repeat itself."""
     with (
         mock.patch.object(os, "urandom", lambda size: entropy(label, size)),
-        mock.patch.object(time, "time", return_value=now_ms / 1000),
-        mock.patch.object(time, "time_ns", return_value=now_ms * 1_000_000),
+        mock.patch.object(time, "time", return_value=NOW_MS / 1000),
+        mock.patch.object(time, "time_ns", return_value=NOW_MS * 1_000_000),
     ):
         yield
 
 
 @contextlib.contextmanager
-def new_folder() -> Iterator[Path]:
+def new_folder():
     """Lend a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="tocsin-golden-") as name:
         yield Path(name).resolve()
 
 
 def tocsin(
-    folder: Path,
-    *arguments: str,
-    label: str = "golden",
-    now_ms: int = NOW_MS,
-    environ: Mapping[str, str] | None = None,
-    hidden: Mapping[str, str] | None = None,
-) -> Answer:
+    folder,
+    *arguments,
+    label="golden",
+    environ=None,
+    hidden=None,
+):
     """Run the command in a folder of the frozen world.
 
     Args:
         folder: where the command runs.
         arguments: what stands behind ``tocsin``.
         label: what randomness is a function of.
-        now_ms: where the wall clock stands.
         environ: further variables.
         hidden: further texts to write differently, as addresses of databases.
     """
     registries: list[CollectorRegistry] = []
     made = CollectorRegistry.__init__
 
-    def noted(self: CollectorRegistry, *args: Any, **settings: Any) -> None:
+    def noted(self, *args, **settings):
         made(self, *args, **settings)
         registries.append(self)
 
@@ -160,7 +123,7 @@ def tocsin(
     variables |= _ENVIRONMENT | dict(environ or {})
     with (
         contextlib.chdir(folder),
-        frozen(label, now_ms=now_ms),
+        frozen(label),
         mock.patch.object(CollectorRegistry, "__init__", noted),
     ):
         result = CliRunner().invoke(
@@ -178,7 +141,7 @@ def tocsin(
     )
 
 
-def _hidden(text: str, hide: Mapping[str, str]) -> str:
+def _hidden(text, hide):
     for old, new in hide.items():
         text = text.replace(old, new)
     return text

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden.record import GROUPS, RECORDS, difference, parse
+from tests.golden.record import GROUPS, RECORDS
+from tests.golden.texts import difference, parse
 
 
 @pytest.mark.parametrize("group", GROUPS)

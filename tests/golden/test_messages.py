@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
 from accountant import errors
 from accountant.errors import LedgerError, TocsinError
 from tests.docs.test_unused_words import found
-from tests.golden.record import RECORDS, parse
-from tests.support.tree import ROOT
+from tests.golden.record import RECORDS
+from tests.golden.texts import parse
+from tests.support.tree import ROOT, anchors, text_of
 
 LONGEST = 240
 """Characters of a message and its hint, without the place in front."""
@@ -39,8 +41,10 @@ def findings():
 FINDINGS = sorted(set(findings()))
 
 
+@cache
 def raised():
-    """Yield where an error is made or a finding noted, the call, and its constant text."""
+    """Return where an error is made or a finding noted, the call, and its constant text."""
+    made = []
     for package in ("accountant", "operators", "stream"):
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -57,7 +61,8 @@ def raised():
                         if isinstance(part, ast.Constant) and isinstance(part.value, str)
                     ]
                     place = f"{path.relative_to(ROOT)}:{node.lineno}"
-                    yield place, node, "\n".join(words)
+                    made.append((place, node, "\n".join(words)))
+    return made
 
 
 def test_no_message_is_longer_than_two_short_sentences():
@@ -103,10 +108,7 @@ def test_the_section_about_an_error_exists(error):
     """``see`` names a page, and a heading of it."""
     page, _, anchor = _TREE[error].see.partition("#")
     if page:
-        text = (ROOT / page).read_text(encoding="utf-8")
-        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        anchors = {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
-        assert not anchor or anchor in anchors, anchors
+        assert not anchor or anchor in anchors(text_of(page))
 
 
 def test_a_long_or_old_message_is_caught():

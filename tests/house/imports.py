@@ -1,4 +1,4 @@
-"""Who imports whom in a package, read from the source: between files, and between rooms.
+"""Who imports whom in a package, by its source: between files, and between rooms.
 
 A *room* is a file or folder directly under the package, other than ``__init__`` and ``py.typed``.
 Every import counts wherever it stands: in a function, and under ``TYPE_CHECKING``.
@@ -6,18 +6,18 @@ Every import counts wherever it stands: in a function, and under ``TYPE_CHECKING
 
 from __future__ import annotations
 
-import ast
+import importlib
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import grimp
 import networkx as nx
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
-
-__all__ = ["Package"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,11 @@ class Package:
         """An arrow from every module to each module of the package that it imports."""
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.modules)
-        for name, path in self.modules.items():
-            for target in self._imported(name, path):
-                if target != name:
-                    graph.add_edge(name, target)
+        found = _graph_of(self.folder)
+        for name in found.modules:
+            graph.add_edges_from(
+                (name, each) for each in found.find_modules_directly_imported_by(name)
+            )
         return graph
 
     @cached_property
@@ -82,30 +83,20 @@ class Package:
         )
         return sorted(found)
 
-    def _imported(self, name: str, path: Path) -> Iterator[str]:
-        """Yield the modules of this package that one of them names in its imports."""
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield from self._nearest(alias.name)
-            elif isinstance(node, ast.ImportFrom):
-                base = node.module or ""
-                if node.level:
-                    above = package.split(".")[: len(package.split(".")) + 1 - node.level]
-                    base = ".".join([*above, *filter(None, [node.module])])
-                for alias in node.names:
-                    yield from self._nearest(f"{base}.{alias.name}")
 
-    def _nearest(self, dotted: str) -> Iterator[str]:
-        """Yield the module that a dotted name is, or is an attribute of, if it is one of ours."""
-        while dotted:
-            if dotted in self.modules:
-                yield dotted
-                return
-            dotted = dotted.rpartition(".")[0]
+def _graph_of(folder):
+    """Return what grimp reads in a folder, also where a package of its name is imported already."""
+    known = sys.modules.pop(folder.name, None)
+    sys.path.insert(0, str(folder.parent))
+    importlib.invalidate_caches()
+    try:
+        return grimp.build_graph(folder.name, cache_dir=None)
+    finally:
+        sys.path.pop(0)
+        if known is not None:
+            sys.modules[folder.name] = known
 
 
-def _room(module: str) -> str:
+def _room(module):
     """Return a module's room, the empty text for the package itself."""
     return [*module.split(".", 2), ""][1]

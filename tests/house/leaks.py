@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from detect_secrets.core.scan import get_plugins
 from detect_secrets.filters.heuristic import is_potential_uuid, is_templated_secret
@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from detect_secrets.plugins.base import BasePlugin
 
-__all__ = ["KNOWN", "Leak", "leaks"]
-
-KNOWN: Final = ROOT / "tests" / "house" / "leaks.txt"
-_NOT_ASKED: Final = frozenset(
+KNOWN = ROOT / "tests" / "house" / "leaks.txt"
+_NOT_ASKED = frozenset(
     {
         "Artifactory Credentials",
         "Cloudant Credentials",
@@ -41,9 +38,9 @@ _NOT_ASKED: Final = frozenset(
     }
 )
 """Services that nothing here speaks to, whose patterns take most of the time; and no secret."""
-_SETTINGS: Final = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env", ".sh")
+_SETTINGS = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env", ".sh")
 """Where a secret may stand behind a name without looking like one; elsewhere names are prose."""
-_DIGESTS: Final = ("tests/golden/records/", "tests/data/", "requirements/")
+_DIGESTS = ("tests/golden/records/", "tests/data/", "requirements/")
 """Where digests stand by the thousand: random to look at, and public."""
 
 
@@ -91,7 +88,7 @@ def leaks(root: Path, paths: Iterable[str]) -> Iterator[Leak]:
                 yield Leak(path, kind, digest, text.count("\n", 0, text.find(secret)) + 1)
 
 
-def _found(detector: BasePlugin, path: str, text: str) -> Iterator[tuple[str, str]]:
+def _found(detector, path, text):
     random = isinstance(detector, HighEntropyStringsPlugin)
     if random and path.startswith(_DIGESTS):
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from statistics import median_low
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from operators import registry
 from tests.house.imports import Package
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Measure", "measures"]
+PACKAGES = ("stream", "accountant", "operators")
+MOST_ROOMS = 15
+LONGEST_WAY = 7
+MOST_PLACES = 5
+MOST_LINES = 600
+MEDIAN_LINES = 190
 
-PACKAGES: Final = ("stream", "accountant", "operators")
-MOST_ROOMS: Final = 15
-LONGEST_WAY: Final = 7
-MOST_PLACES: Final = 5
-MOST_LINES: Final = 600
-MEDIAN_LINES: Final = 190
-
-DESCRIPTORS: Final = (
+DESCRIPTORS = (
     "operators.registry",
     "operators.single",
     "operators.formulas",
@@ -41,7 +39,7 @@ DESCRIPTORS: Final = (
 )
 """Where mechanisms are described and made: their own names stand there, and nowhere else."""
 
-KEYS: Final = ("decider",)
+KEYS = ("decider",)
 """Mechanisms of the same name as a key of alarms: a text of it says nothing of a mechanism."""
 
 
@@ -91,7 +89,7 @@ def measures(root: Path, names: Collection[str]) -> Iterator[Measure]:
     yield Measure("median file, lines", median_low(files), MEDIAN_LINES)
 
 
-def _places(packages: Sequence[Package], names: Collection[str]) -> Measure:
+def _places(packages, names):
     files = {
         module: path.read_text(encoding="utf-8")
         for package in packages
@@ -110,12 +108,12 @@ def _places(packages: Sequence[Package], names: Collection[str]) -> Measure:
     return Measure("places that name a mechanism", len(found), MOST_PLACES, found)
 
 
-def _lines(root: Path, packages: Sequence[Package]) -> dict[str, int]:
+def _lines(root, packages):
     paths = [path for package in packages for path in package.modules.values()]
     return {str(path.relative_to(root)): _count(path) for path in paths}
 
 
-def _count(path: Path) -> int:
+def _count(path):
     return len(path.read_text(encoding="utf-8").splitlines())
 
 

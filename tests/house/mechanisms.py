@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-__all__ = ["Named", "places"]
+    from collections.abc import Collection, Iterable
 
 _SOME = frozenset({"MECHANISMS", "RUN_MECHANISMS"})
 
@@ -73,7 +71,7 @@ def places(source: str, named: Named) -> list[int]:
     return sorted(set(_lines(ast.parse(source), named)))
 
 
-def _members(node: ast.ClassDef) -> set[str]:
+def _members(node):
     """Return the names of a class's fields and methods."""
     return {
         each.target.id if isinstance(each, ast.AnnAssign) else each.name
@@ -83,7 +81,7 @@ def _members(node: ast.ClassDef) -> set[str]:
     }
 
 
-def _lines(tree: ast.AST, named: Named) -> Iterator[int]:
+def _lines(tree, named):
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if text in named.texts:

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
-    from accountant.ledger.door import Writing
     from accountant.ledger.ledger import Ledger
     from tests.support.ledgers import Series
-
-__all__ = ["Effort", "age", "effort"]
 
 _BATCH_WINDOWS = 4_800
 
@@ -58,7 +55,7 @@ def age(
                 writing.tx.counters.put(LEFT + one.query, count, one.key(count - 1).start_ms)
 
 
-def _decide(writing: Writing, all_series: Sequence[Series], index: int, *, worst: bool) -> None:
+def _decide(writing, all_series, index, *, worst):
     """Admit and settle one window of each query, without asking again what nothing has changed.
 
     Args:
@@ -151,7 +148,7 @@ def effort(ledger: Ledger) -> Iterator[Effort]:
         found.steps += _rows_read(engine) - before
 
 
-def _rows_read(engine: sa.Engine) -> int:
+def _rows_read(engine):
     """Return what all connections of a PostgreSQL ledger have read, once they have ended.
 
     Only what a session has left behind is whole: while it lasts, its server reports what it read

@@ -11,8 +11,6 @@ from tests.support.waiting import PATIENCE_S
 if TYPE_CHECKING:
     from email.message import Message
 
-__all__ = ["FREE", "Answer", "asked"]
-
 FREE = ("127.0.0.1", 0)
 """Any free port on loopback."""
 

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.store.entry_rows import EntryRow
 
-__all__ = ["move_all", "moved"]
-
 
 def moved(ledger: Ledger, before_ms: int, file: str = "f") -> list[EntryRow]:
     """Let all entries go that may, as if they lay in a file; return them."""

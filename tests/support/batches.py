@@ -11,8 +11,6 @@ from aiokafka.record.util import calc_crc32c
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CONTROL", "LOG_APPEND", "TRANSACTIONAL", "batch", "marker", "signed"]
-
 _CRC_AT, _CHECKED_FROM, _ATTRIBUTES_AT, _MAX_TIME_AT = 17, 21, 21, 35
 LOG_APPEND, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
 

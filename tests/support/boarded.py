@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kafka import KafkaProducer
 
 from deploy.kafka.runtime import HOST, free_port
 from stream.decisions.records import encode
+from tests.support.answers import asked
 from tests.support.boards import Page
 from tests.support.processes import Command
 from tests.support.published import alarm_of, decision_of
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,9 +109,7 @@ class Boarded:
 
     def get(self, path: str) -> str:
         """Return an answer."""
-        with closing(http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_S)) as connection:
-            connection.request("GET", path)
-            return connection.getresponse().read().decode()
+        return asked((HOST, self.port), path).body.decode()
 
     def text(self) -> str:
         """Return what the page says."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.model.lifecycles import Lifecycle
 
-__all__ = ["Page", "Scene", "setup_of", "window_of"]
-
 
 def setup_of(
     lifecycles: Mapping[str, Lifecycle] | None = None,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from operators.noise.boundaries import _check, _Survivors
+from operators.noise.boundaries import _Survivors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ["crossing_bound"]
 
 
 def crossing_bound(
@@ -23,13 +20,7 @@ def crossing_bound(
         levels: the rates, strictly rising, coarsest first.
         shifts: whole steps, >= 0, not rising from coarse to fine.
         drop: probability of falling under the cut at exactly ``-shifts[-1]`` of the finest level.
-
-    Raises:
-        ValueError: levels that don't rise, or shifts that do.
     """
-    _check(levels, [Fraction(1)] * len(shifts))
-    if shifts[-1] < 0 or any(coarse < fine for coarse, fine in pairwise(shifts)):
-        raise ValueError("shifts are at least 0 and don't rise from coarse to fine")
     survivors = _Survivors(levels)
     spent: list[Fraction] = []
     for level in reversed(range(len(levels))):

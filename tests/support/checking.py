@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from accountant.errors import ConfigError
 
-__all__ = ["check"]
-
 
 def check(path: Path, *, environ: Mapping[str, str]) -> list[ConfigError]:
     """Return everything wrong with a file, as far as its stages could be checked."""

@@ -9,16 +9,11 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import aiohttp
 
 from tests.support.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-__all__ = ["Chromium", "found"]
 
 _PAUSE_S = 0.1
 _KEYS = {"Tab": (9, ""), "Enter": (13, "\r")}
@@ -60,12 +55,7 @@ class Chromium:
             await self.tell(f"{domain}.enable")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """End it."""
         self._listening.cancel()
         with suppress(asyncio.CancelledError):
@@ -130,7 +120,7 @@ class Chromium:
         )
         await asyncio.to_thread(path.write_bytes, base64.b64decode(answer["data"]))
 
-    async def _connect(self) -> None:
+    async def _connect(self):
         async with asyncio.timeout(PATIENCE_S):
             while not (port := self._port()):  # noqa: ASYNC110  # another process writes it
                 await asyncio.sleep(_PAUSE_S)
@@ -141,7 +131,7 @@ class Chromium:
             pages[0]["webSocketDebuggerUrl"], max_msg_size=0
         )
 
-    def _port(self) -> str:
+    def _port(self):
         """Return where it listens; empty until it does."""
         try:
             text = (self._folder / "DevToolsActivePort").read_text(encoding="ascii")
@@ -149,7 +139,7 @@ class Chromium:
             return ""
         return text.partition("\n")[0]
 
-    async def _listen(self) -> None:
+    async def _listen(self):
         async for message in self._socket:
             said = json.loads(message.data)
             if "id" in said:

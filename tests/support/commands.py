@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 
-CONFIG = """\
+CONFIG = Template("""\
 feeds:
   badges:
     topic: building.badges
@@ -32,16 +33,16 @@ feeds:
       n: {type: integer, clip: [0, 10]}
       ts: timestamp
     history: {from: 1970-01-01, until: 1970-01-02}
-budget: {privacy_unit: BUDGET_UNIT, epsilon_max: "EPSILON_MAX"PERIOD}
+budget: {privacy_unit: $unit, epsilon_max: "$epsilon_max"$period$shortfall}
 alarms:
   crowd:
     sql: |
       SELECT room FROM badges
       GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
-      HAVING AGGREGATE
+      HAVING $aggregate
     max_fnr: 0.05
-    tolerance: TOLERANCE
-"""
+    tolerance: $tolerance
+""")
 
 
 def configuration(
@@ -58,13 +59,13 @@ def configuration(
 
     ``more`` are further lines of the alarm, without their indentation.
     """
-    period = ", period: lifetime" if unit == "user" else ""
-    text = (
-        CONFIG.replace("BUDGET_UNIT", unit)
-        .replace("EPSILON_MAX", epsilon_max)
-        .replace("PERIOD", period + (", on_shortfall: deny" if denials else ""))
-        .replace("AGGREGATE", aggregate)
-        .replace("TOLERANCE", str(tolerance))
+    text = CONFIG.substitute(
+        unit=unit,
+        epsilon_max=epsilon_max,
+        period=", period: lifetime" * (unit == "user"),
+        shortfall=", on_shortfall: deny" * denials,
+        aggregate=aggregate,
+        tolerance=tolerance,
     )
     path = folder / "alarms.yaml"
     path.write_text(text + "".join(f"    {line}\n" for line in more.splitlines()))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from stream.events.texts import Texts
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
@@ -142,7 +141,7 @@ def hashings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     call = KeyedHash.__call__
 
-    def counted(self: KeyedHash, texts: Texts) -> Any:
+    def counted(self, texts):
         sizes.append(len(texts))
         return call(self, texts)
 

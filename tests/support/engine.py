@@ -22,7 +22,6 @@ from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Self
 
 IMAGE = "localhost/tocsin:checked"
@@ -171,7 +170,7 @@ def stand_in(engine: Engine, python: Path) -> None:
     shutil.rmtree(root)
 
 
-def _beside_pip(root: Path) -> Iterator[Path]:
+def _beside_pip(root):
     for package in (root / "usr/local/lib").glob("python3.*/site-packages/*"):
         if not package.name.startswith("pip"):
             yield package

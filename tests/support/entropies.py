@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
-
-__all__ = ["bounds", "in_decimals", "over_vertices", "term"]
 
 
 def bounds(epsilons: Floats, priors: Floats | float = 1.0) -> tuple[Floats, Floats]:
@@ -65,20 +64,15 @@ def in_decimals(epsilons: Sequence[float], priors: Sequence[float] | None = None
         down = [weight * (-cost).exp() for weight, cost in pairs]
         low, high = [one / sum(up) for one in down], [one / sum(down) for one in up]
 
-        def entropy(p: Decimal) -> Decimal:
+        @cache
+        def entropy(p):
             return -p * p.ln() if p > 0 else Decimal(0)
 
-        ends = [
-            (entropy(lowest), entropy(highest)) for lowest, highest in zip(low, high, strict=True)
-        ]
         tiny = Decimal(10) ** (8 - context.prec)
-        best = None
-        for one, at_high in product(range(len(costs)), product((0, 1), repeat=len(costs))):
-            others = [(i, at) for i, at in enumerate(at_high) if i != one]
-            p = Decimal(1) - sum(high[i] if at else low[i] for i, at in others)
-            if at_high[one] or not low[one] - tiny <= p <= high[one] + tiny:
-                continue
-            value = entropy(p) + sum(ends[i][at] for i, at in others)
-            best = value if best is None else min(best, value)
-        assert best is not None
-        return best
+        ends = list(zip(low, high, strict=True))
+        return min(
+            entropy(p) + sum(map(entropy, others))
+            for one, (least, most) in enumerate(ends)
+            for others in product(*ends[:one], *ends[one + 1 :])
+            if least - tiny <= (p := Decimal(1) - sum(others)) <= most + tiny
+        )

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
     from fractions import Fraction
 
-__all__ = ["Law", "Said", "excess", "losses", "transcripts", "worst_ratio"]
-
 Said: TypeAlias = "tuple[Hashable, ...]"
 Law: TypeAlias = "Mapping[Hashable, Any]"
 LEAST = 1e-30

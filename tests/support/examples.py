@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["BADGES", "EXAMPLES", "SALES", "copied"]
-
-EXAMPLES: Final = ROOT / "examples"
-BADGES: Final = EXAMPLES / "office" / "badges.jsonl"
-SALES: Final = EXAMPLES / "retail" / "online_retail.parquet"
+EXAMPLES = ROOT / "examples"
+BADGES = EXAMPLES / "office" / "badges.jsonl"
+SALES = EXAMPLES / "retail" / "online_retail.parquet"
 
 
 def copied(name: str, folder: Path, *, examples: Path = EXAMPLES) -> Path:

@@ -11,8 +11,6 @@ from tests.support.kafka import Broker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["broker", "own_broker"]
-
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:

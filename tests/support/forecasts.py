@@ -15,7 +15,7 @@ from tests.support.forms import EXPECTED_N, PEOPLE, USUAL, N
 from tests.support.scenario import ROOMS, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 WINDOW_MS = 3_000
 
@@ -61,7 +61,7 @@ class ForecastScenario(Scenario):
             value, headers = encode_mark(Mark("forecast", time_ms, partition, time_ms), _KEY)
             self._send([{"value": value, "headers": headers, "partition": partition}])
 
-    def _send(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def _send(self, records):
         with closing(
             KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
         ) as producer:

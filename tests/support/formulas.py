@@ -21,7 +21,7 @@ FORMULAS = ("tslm", "probe", "probe-ent")
 def random_formula(source: random.Random, names: str) -> Formula:
     """Return a random formula over some names that is not constant."""
 
-    def written(depth: int) -> str:
+    def written(depth):
         if depth == 0 or source.random() < 0.3:
             name = source.choice(names)
             return name if source.random() < 0.7 else f"NOT {name}"

@@ -86,7 +86,7 @@ def hostile_events(now_ms: int, rng: random.Random) -> Iterator[tuple[str, bytes
         yield person, json.dumps({**good, "ts": back_ms, "event": "out of order"}).encode()
 
 
-def _mischief(good: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, bytes]]:
+def _mischief(good, rng):
     """Yield what a broken or a malicious sensor may send beside a good event, or nothing."""
     person, now_ms = good["person"], good["ts"]
     kinds = [
@@ -104,84 +104,64 @@ def _mischief(good: dict[str, Any], rng: random.Random) -> Iterator[tuple[str, b
         yield kinds[kind]
 
 
-def produce_live(
+def produce_live(bootstrap: str, topics: Sequence[str], *, until_ms: int, seed: int) -> int:
+    """Send the same hostile events to every topic until a window's end; return how many."""
+    with flowing(bootstrap, *topics, seed=seed, every_ms=10) as sent:
+        sleep_until(until_ms)  # near a cut nothing is sent
+    return len(sent)
+
+
+@contextmanager
+def flowing(
     bootstrap: str,
-    topics: Sequence[str],
-    *,
-    until_ms: int = 0,
+    *topics: str,
     seed: int,
-    every_ms: int = 10,
-    stop: Sequence[object] = (),
-    begun: Event | None = None,
+    every_ms: int = 40,
     metadata_max_age_ms: int = 300_000,
     pauses: bool = False,
-) -> int:
-    """Send the same hostile events to every topic; return how many.
+) -> Iterator[list[str]]:
+    """Send hostile events while the block runs; yield whose they are.
+
+    The block begins when the first ones are acknowledged; all are at its end.
 
     Args:
         bootstrap: the broker.
         topics: each gets every event.
-        until_ms: until this instant; 0 for until ``stop`` is not empty.
         seed: of the events' kinds.
         every_ms: pause between instants.
-        stop: filled by another thread to end it.
-        begun: set once the first events are acknowledged.
         metadata_max_age_ms: how long it may not know of new partitions.
         pauses: whether nothing is sent in every other eight seconds.
     """
-    rng = random.Random(seed)
+    stop, begun, sent = Event(), Event(), list[str]()
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
         acks="all",
         linger_ms=_LINGER_MS,
         metadata_max_age_ms=metadata_max_age_ms,
     )
-    sent = 0
-    try:
-        while not stop:
+
+    def produce():
+        rng = random.Random(seed)
+        while not stop.is_set():
             now_ms = time_ms()
-            if until_ms and now_ms >= until_ms:
-                break
             distance_ms = min(now_ms % WINDOW_MS, WINDOW_MS - now_ms % WINDOW_MS)
             if distance_ms > _QUIET_MS and not (pauses and now_ms // _PAUSE_MS % 2):
                 for unit, value in hostile_events(now_ms, rng):
                     for topic in topics:
                         producer.send(topic, key=unit.encode(), value=value)
-                    sent += 1
-                if begun is not None and not begun.is_set():
+                    sent.append(unit)
+                if not begun.is_set():
                     producer.flush()
                     begun.set()
             time.sleep(every_ms / 1000)
-        producer.flush()
-    finally:
-        producer.close()
-    return sent
 
-
-@contextmanager
-def flowing(bootstrap: str, topic: str, *, seed: int, **how: Any) -> Iterator[None]:
-    """Send hostile events to a topic while the block runs; all are acknowledged at its end.
-
-    The block begins when the first ones are. ``how`` goes to :func:`produce_live`.
-    """
-    stop: list[object] = []
-    begun = Event()
-    thread = Thread(
-        target=produce_live,
-        args=(bootstrap, [topic]),
-        kwargs={
-            "seed": seed,
-            "every_ms": 40,
-            "stop": stop,
-            "begun": begun,
-            **how,
-        },
-        daemon=True,
-    )
+    thread = Thread(target=produce, daemon=True)
     thread.start()
     try:
         assert begun.wait(PATIENCE_S)
-        yield
+        yield sent
     finally:
-        stop.append(True)
+        stop.set()
         thread.join()
+        producer.flush()
+        producer.close()

@@ -44,7 +44,7 @@ def broker_topic(broker: Broker, *, name: str = "events", partitions: int = 1) -
 def start_again(broker: Broker) -> None:
     """Start a killed broker; on a busy machine the first attempt may not be quick enough."""
 
-    def answers() -> bool:
+    def answers():
         try:
             broker.restart()
         except BrokerError:

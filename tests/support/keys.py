@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["nested"]
-
-_TIMING: Final = ("grace", "publish_delay", "decide_timeout", "reference_timeout", "max_age")
-_LIFECYCLE: Final = ("for", "of", "resolve_after", "labels", "annotations")
-_MECHANISM: Final = (
+_TIMING = ("grace", "publish_delay", "decide_timeout", "reference_timeout", "max_age")
+_LIFECYCLE = ("for", "of", "resolve_after", "labels", "annotations")
+_MECHANISM = (
     *("max_fpr", "max_fnr_given_no_alarm", "bounded_error", "levels", "max_alarms", "repeat"),
     *("repeat_in", "release", "decider", "bound", "epsilon", "reference"),
 )
-_HOLDER: Final = {
+_HOLDER = {
     **dict.fromkeys(_TIMING, "timing"),
     **dict.fromkeys(_LIFECYCLE, "lifecycle"),
     **dict.fromkeys(_MECHANISM, "mechanism"),
 }
-_TABLE: Final = re.compile(r"^(⟦?)(\w+(?:\[.*\]|, .*))$")
-_QUOTED: Final = r"\1'\2'"
+_TABLE = re.compile(r"^(⟦?)(\w+(?:\[.*\]|, .*))$")
+_QUOTED = r"\1'\2'"
 """What a table's value, or one with a comma, is between braces."""
-_NAMED: Final = re.compile(r"\{([⟦a-z-]+): \{(.*)\}\}")
+_NAMED = re.compile(r"\{([⟦a-z-]+): \{(.*)\}\}")
 
 
 def nested(lines: Iterable[str]) -> list[str]:
@@ -58,7 +56,7 @@ def nested(lines: Iterable[str]) -> list[str]:
     return [_line(each, name or "tslm", inside.get(each)) for each in found]
 
 
-def _line(key: str, name: str, held: list[str] | None) -> str:
+def _line(key, name, held):
     if held is None:
         return key
     value = f"{{{', '.join(held)}}}"

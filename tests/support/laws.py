@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-__all__ = ["least_miss", "product_of", "random_law"]
-
 
 def random_law(rng: random.Random, outcomes: int) -> list[Fraction]:
     """Return a law over some outcomes, a few of them impossible."""

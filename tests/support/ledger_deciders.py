@@ -34,9 +34,7 @@ def main(url: str, task: str, processes: str, until_ms: str, *queries: str) -> i
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
 
 
-def _decide(
-    url: str, all_series: list[Series], until_ms: int, name: str, *, refunding: bool
-) -> None:
+def _decide(url, all_series, until_ms, name, *, refunding):
     code = 1
     try:
         with open_ledger(url) as ledger:

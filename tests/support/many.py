@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import numpy as np
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from accountant.records import StoredDecision
     from stream.build import Runtime
     from stream.model.alarms import Alarms
-
-__all__ = ["HOUR_MS", "Many", "Work", "counted", "many_alarms"]
 
 HOUR_MS = 3_600_000
 LOG = LogIdentity("badges", "cluster", "log", "building.badges", 1)
@@ -163,15 +161,15 @@ def counted(ledger: Ledger) -> Iterator[Work]:
     work, engine = Work(), ledger._store._engine
     read, checked = Log._read, Rows._checked
 
-    def executed(*_: Any) -> None:
+    def executed(*_):
         work.statements += 1
 
-    def read_entries(*given: Any, **bound: Any) -> Any:
+    def read_entries(*given, **bound):
         found = read(*given, **bound)
         work.records += len(found)
         return found
 
-    def read_row(*given: Any) -> Any:
+    def read_row(*given):
         work.records += 1
         return checked(*given)
 

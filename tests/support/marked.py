@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +11,7 @@ from stream.config.sql.select import SqlProblem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MARK", "assert_refused"]
-
-MARK: Final = "⟦"
+MARK = "⟦"
 
 
 def assert_refused(

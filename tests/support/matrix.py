@@ -121,7 +121,7 @@ class Matrix:
 
         names = self.scenario.alarms().by_name
 
-        def caught_up() -> bool:
+        def caught_up():
             self.watch_budget()
             queries = self.ledger.reports.status().queries
             return all(
@@ -144,7 +144,7 @@ def check_promises(matrix: Matrix, name: str) -> dict[str, Any]:
     """Assert promises 2, 3 and 4 of an alarm over a whole run; return what was checked."""
     scenario, decisions = matrix.scenario, decisions_of(matrix.ledger, name)
 
-    def own(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def own(lines):
         return [line for line in lines if line.get("alarm") == name]
 
     stored_ms = {decision.key.start_ms: decision.decided_at_ms for decision in decisions}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.report import machine
 from tests.support.tree import ROOT
@@ -10,9 +10,9 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-REPORT: Final = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
+REPORT = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
 
-_HEAD: Final = """\
+_HEAD = """\
 # Crash matrix
 
 `make crash`: real Kafka, PostgreSQL, two workers that are killed at every step of the protocol and

@@ -16,11 +16,13 @@ from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus, 
 from accountant.units import UNITS_PER_EPSILON, Contribution, PrivacyUnit
 from operators.base import Plan
 from stream.metrics.registries import Metrics
-from stream.model.alarms import Alarms, Budget, Settings
+from stream.model.alarms import Budget, Settings
 from stream.model.feeds import Domain
-from tests.support.simulated import alarm
+from tests.support.answers import FREE
+from tests.support.simulated import alarm, file_of
 
 if TYPE_CHECKING:
+    from stream.model.alarms import Alarms
     from stream.windows.periods import Periods
 
 HOUR_MS = 3_600_000
@@ -30,33 +32,19 @@ MICRO = UNITS_PER_EPSILON // 1_000_000
 def two_alarms(periods: Periods | None = None, **address: Any) -> Alarms:
     """Return a configuration of two alarms on one feed; one of them releases counts."""
     domain = Domain(fields=("room",), values=(("r1", "r2", "r3"),))
-    queries = {
-        name: replace(
-            alarm(3), id=name, domain=domain, fingerprint="f", releases_counts=name == "crowd"
-        )
+    queries = (
+        replace(alarm(3), id=name, domain=domain, fingerprint="f", releases_counts=name == "crowd")
         for name in ("crowd", "quiet")
-    }
-    return Alarms(
-        file="alarms.yaml",
-        feeds={"badges": queries["crowd"].feed},
-        by_name=queries,
-        budget=Budget(
-            PrivacyUnit.USER, Fraction(4), periods, Contribution(predicates_per_window=2)
-        ),
-        kafka=None,
-        settings=addresses(**address),
     )
+    budget = Budget(PrivacyUnit.USER, Fraction(4), periods, Contribution(predicates_per_window=2))
+    settings = addresses(**address)
+    return replace(file_of(*queries), file="alarms.yaml", budget=budget, settings=settings)
 
 
 def addresses(**address: Any) -> Settings:
     """Return settings with free ports on loopback."""
-    chosen = {
-        "public_address": ("127.0.0.1", 0),
-        "custodian_address": ("127.0.0.1", 0),
-        "custodian_token": None,
-        **address,
-    }
-    return Settings(ledger_url="sqlite://", **chosen)
+    free = dict.fromkeys(("public_address", "custodian_address"), FREE)
+    return Settings("sqlite://", **{**free, **address})
 
 
 PLANS = {
@@ -82,7 +70,7 @@ def denied(query: str = "crowd", hour: int = 1, reason: str = "incomplete") -> S
     return _ended(query, hour, 0, reason)
 
 
-def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDecision:
+def _ended(query, hour, alarms, reason):
     return StoredDecision(
         key=WindowKey(end_ms=hour * HOUR_MS, query=query, start_ms=(hour - 1) * HOUR_MS),
         outcome=Outcome.DECIDED if reason is None else Outcome.DENIED,

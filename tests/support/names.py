@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["classes", "functions"]
-
 
 @lru_cache
-def _parsed(module: Path) -> ast.Module:
+def _parsed(module):
     return ast.parse(module.read_text())
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.events.decoder import Batch
-    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
     Reader = type[PartitionReader]
@@ -180,21 +179,19 @@ def breach(alarms: Alarms, setup: Setup, log: Log, twin: Reader = PartitionReade
     return ""
 
 
-def _piecewise(
-    alarms: Alarms, setup: Setup, partition: int, messages: Sequence[Message], twin: Reader
-) -> Partials:
+def _piecewise(alarms, setup, partition, messages, twin):
     """Read a few messages at a time, so that windows close while reading."""
     cuts = range(3, len(messages), 5)
     return read(alarms, setup, partition, messages, twin=twin, cuts=cuts)
 
 
 def _query_breach(
-    alarms: Alarms,
-    query: Alarm,
-    full: Sequence[Partials],
-    less: Sequence[Partials],
-    gone: Sequence[Event],
-) -> str:
+    alarms,
+    query,
+    full,
+    less,
+    gone,
+):
     windows = 0
     for key in (key for key in full[0] if key.query == query.id):
         shape = (len(query.aggregates), len(query.counted))
@@ -218,9 +215,7 @@ def _query_breach(
     return "too many windows moved" if most is not None and windows > most else ""
 
 
-def _cell_breach(
-    alarms: Alarms, query: Alarm, key: WindowKey, change: np.ndarray, gone: Sequence[Event]
-) -> str:
+def _cell_breach(alarms, query, key, change, gone):
     moved = np.flatnonzero(change.any(axis=0))
     inside = [e for e in gone if e.ts is not None and key.start_ms <= e.ts < key.end_ms]
     rooms = {e.room for e in inside if e.raw is None}

@@ -7,8 +7,6 @@ from fractions import Fraction
 from functools import cache
 from statistics import NormalDist
 
-__all__ = ["MARGIN", "least_delta", "normal", "quantile"]
-
 _DIGITS = 80
 MARGIN = Fraction(1, 10**45)
 """Nothing here is off by more."""

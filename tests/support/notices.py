@@ -70,10 +70,10 @@ def messages(group: Mapping[str, str]) -> list[Message]:
 class _Client:
     """An MQTT client that keeps what is published."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.published: list[tuple[str, bytes, dict[str, Any]]] = []
 
-    async def publish(self, topic: str, content: bytes, **options: Any) -> None:
+    async def publish(self, topic, content, **options):
         """Keep it."""
         self.published.append((topic, content, options))
 
@@ -86,7 +86,7 @@ def on_mqtt(group: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, Any]]]
     )
     target._client = client  # type: ignore[assignment]
 
-    async def work() -> None:
+    async def work():
         await target.send(messages(group))
         await target.refresh()
 

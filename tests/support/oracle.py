@@ -13,7 +13,7 @@ from tests.support.hostile import home
 from tests.support.scenario import ROOMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 GRACE_MS = 1_000
 ALLOWED_SKEW_MS = 2_000
@@ -113,7 +113,7 @@ def add_up(
     return {start_ms: tuple(values) for start_ms, values in sums.items()}
 
 
-def _usable(records: Iterable[Any], partitions: int) -> list[tuple[Event, int]]:
+def _usable(records, partitions):
     """Return the events that some window may count, and their append times, as the log has them."""
     return [
         (event, record.timestamp)
@@ -124,14 +124,14 @@ def _usable(records: Iterable[Any], partitions: int) -> list[tuple[Event, int]]:
     ]
 
 
-def _within(events: Iterable[tuple[Event, int]], begin_ms: int, end_ms: int) -> Iterator[Event]:
+def _within(events, begin_ms, end_ms):
     """Yield those that a window counts."""
     for event, appended_ms in events:
         if begin_ms <= event["ts"] < end_ms and appended_ms < end_ms + GRACE_MS:
             yield event
 
 
-def _well_formed(record: Any, partitions: int) -> Event | None:
+def _well_formed(record, partitions):
     """Return the event of a record that may count, ``None`` for a bad one."""
     try:
         event = json.loads(record.value)

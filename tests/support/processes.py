@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support.procs import children
+from tests.support.procs import children, handles
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     import signal
-
-__all__ = ["Command"]
 
 
 @dataclass
@@ -69,9 +67,7 @@ class Command:
 
     def handles(self, number: signal.Signals) -> bool:
         """Tell whether a handler of its own is called for a signal."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        (caught,) = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-        return bool(int(caught, 16) >> (number - 1) & 1)
+        return handles(self.pid, number)
 
     def sockets(self) -> int:
         """Return how many sockets it has open."""

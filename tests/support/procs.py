@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["children", "gone", "ran"]
 
 
 def gone(pid: int) -> bool:
@@ -18,6 +17,13 @@ def gone(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
+
+
+def handles(pid: int, number: int) -> bool:
+    """Tell whether a process has a handler of its own of a signal."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    (caught,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, flags=re.MULTILINE)
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def children(pid: int) -> list[int]:

@@ -43,6 +43,12 @@ def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, A
 _DECISION = msgspec.convert(schema("decision")["examples"][0], DecisionRecord)
 
 
+def _hour(number, alarm):
+    """Return the window of an hour, and its ends as records have them."""
+    key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    return key, {"window_start": iso_utc(key.start_ms), "window_end": iso_utc(key.end_ms)}
+
+
 def decision_of(
     number: int,
     *,
@@ -53,11 +59,11 @@ def decision_of(
     alarm: str = "crowd",
 ) -> DecisionRecord:
     """Return the decision of the hour of a number, which is its number in the ledger, too."""
+    _, ends = _hour(number, alarm)
     return msgspec.structs.replace(
         _DECISION,
         alarm=alarm,
-        window_start=iso_utc(number * HOUR_MS),
-        window_end=iso_utc((number + 1) * HOUR_MS),
+        **ends,
         outcome="denied" if denied else "decided",
         reason="budget" if denied else None,
         alarms=len(alarms),
@@ -65,19 +71,18 @@ def decision_of(
         unanswered=unanswered,
         ledger=ledger,
         sequence=number,
-        next_start=iso_utc((number + 1) * HOUR_MS),
+        next_start=ends["window_end"],
     )
 
 
 def alarm_of(number: int, group: Mapping[str, str], *, alarm: str = "crowd") -> AlarmRecord:
     """Return a ring in the hour of a number."""
-    key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    key, ends = _hour(number, alarm)
     return AlarmRecord(
         alarm_id=alarm_id(key, group),
         alarm=alarm,
         group=dict(group),
-        window_start=iso_utc(key.start_ms),
-        window_end=iso_utc(key.end_ms),
+        **ends,
         mechanism="tslm",
         max_fnr=0.05,
         tolerance="1",
@@ -89,13 +94,12 @@ def alarm_of(number: int, group: Mapping[str, str], *, alarm: str = "crowd") -> 
 
 def count_of(number: int, group: Mapping[str, str], count: float) -> CountRecord:
     """Return a noisy count of the hour of a number."""
-    key = WindowKey(query="crowd", start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    key, ends = _hour(number, "crowd")
     return CountRecord(
         count_id=count_id(key, group),
         alarm="crowd",
         group=dict(group),
-        window_start=iso_utc(key.start_ms),
-        window_end=iso_utc(key.end_ms),
+        **ends,
         count=count,
         standard_deviation=5.5,
         noisy_panes="panes-0123abcd",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Final
 
-__all__ = ["import_quickly"]
-
-_RFC3987: Final = "rfc3987_syntax"
+_RFC3987 = "rfc3987_syntax"
 
 
 def import_quickly() -> None:

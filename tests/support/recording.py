@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from accountant.records import Partial, PartialStatus, StoredDecision
+    from accountant.records import Partial, StoredDecision
     from stream.model.alarms import Alarms
-
-__all__ = ["counts_stored", "journalled", "replayed"]
 
 
 def journalled(partial: Partial) -> dict[str, Any]:
@@ -39,7 +37,7 @@ def counts_stored() -> Iterator[list[dict[str, Any]]]:
     stored: list[dict[str, Any]] = []
     put_partial = Counts.put_partial
 
-    def noted(self: Counts, partial: Partial) -> PartialStatus:
+    def noted(self, partial):
         stored.append(journalled(partial))
         return put_partial(self, partial)
 

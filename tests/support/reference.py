@@ -414,7 +414,7 @@ def weighed(spec: AggregateSpec, x: int, cell: int) -> int:
             return 1
 
 
-def _weight_of_terms(spec: AggregateSpec, event: Event, cell: int) -> int | None:
+def _weight_of_terms(spec, event, cell):
     parts = [(term.factor, weight_of(term.alone, event, cell)) for term in spec.terms]
     added = [factor * weight for factor, weight in parts if weight is not None]
     return sum(added) if added else None
@@ -480,7 +480,7 @@ def statistics(query: Alarm, counted: Sequence[Sequence[Event]]) -> dict[int, in
     return {place: total for place, total in sorted(totals.items()) if total}
 
 
-def _hashes(texts: list[str]) -> np.ndarray:
+def _hashes(texts):
     """Return 128-bit hashes, shape (n, 2)."""
     words = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(words, np.uint64).reshape(-1, 2)

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
@@ -23,7 +22,7 @@ def main() -> None:
     config, file, count = sys.argv[1:]
     send, left = AIOKafkaProducer.send, int(count)
 
-    async def counted(self: AIOKafkaProducer, *args: Any, **kwargs: Any) -> Any:
+    async def counted(self, *args, **kwargs):
         nonlocal left
         sent = await send(self, *args, **kwargs)
         left -= 1

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
 
-__all__ = ["ALL", "FOREVER", "OTHER", "RUN", "TERMS", "WHOLE", "ask", "now", "ring"]
-
 TERMS = RunTerms(open_units=5, alarm_units=2, alarms=3)
 WHOLE = 11
 FOREVER = 10**9

@@ -9,8 +9,6 @@ from typing import Any
 from stream.logs.lines import Log
 from stream.logs.settings import Form, Level, LogSettings
 
-__all__ = ["Said"]
-
 
 class Said:
     """A log of JSON lines, and what was said on it.

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -23,16 +23,14 @@ from accountant.store.store import Store
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
 
-__all__ = ["OPEN", "empty_ledger", "new_ledger", "remember_the_schema"]
-
-OPEN: Final[Any] = Store.__dict__["open"]
+OPEN = Store.__dict__["open"]
 """How a ledger's database is opened where nothing is remembered."""
 
-_INIT: Final = Store.__init__
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-_CONNECT_S: Final = 30.0
-_COMPILED: Final[dict[str, tuple[Any, Any]]] = {}
-_MADE: Final[dict[str, str]] = {}
+_INIT = Store.__init__
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+_CONNECT_S = 30.0
+_COMPILED = {}
+_MADE = {}
 """The database to copy, by server."""
 
 
@@ -51,7 +49,7 @@ def new_ledger(server: Postgres) -> str:
     return server.new_database(copied=_MADE[server.admin_url])
 
 
-def _opened(cls: type[Store], url: str, *, connect_timeout_s: float) -> Store:
+def _opened(cls, url, *, connect_timeout_s):
     with suppress(sa.exc.ArgumentError, ValueError):  # the store says itself what is wrong with it
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
@@ -62,13 +60,13 @@ def _opened(cls: type[Store], url: str, *, connect_timeout_s: float) -> Store:
     return store
 
 
-def _begun(self: Store, engine: Any) -> None:
+def _begun(self, engine):
     if engine.dialect.name in _COMPILED:
         engine.dialect, engine._compiled_cache = _COMPILED[engine.dialect.name]
     _INIT(self, engine)
 
 
-def _put_empty(path: Path) -> None:
+def _put_empty(path):
     """Put an empty ledger where no file is yet: whole or not at all, and never over another's."""
     part = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     with suppress(OSError):  # the store says itself what is wrong with the place

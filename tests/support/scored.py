@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from stream.model.alarms import Alarms
 
-__all__ = ["UNITS", "scored"]
-
 UNITS = {
     "event": "privacy_unit: event",
     "user": "privacy_unit: user, period: lifetime, contribution: {max_groups_per_window: 2,"

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
-
 from deploy.kafka.runtime import HOST
-from tests.support.waiting import PATIENCE_S
-
-__all__ = ["answer", "scraped"]
+from tests.support.answers import asked
 
 
 def answer(port: int, path: str) -> tuple[int, str]:
     """Return status and text of a path; 0 while nobody listens."""
     try:
-        with urlopen(f"http://{HOST}:{port}{path}", timeout=PATIENCE_S) as found:
-            return found.status, found.read().decode()
-    except HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-    except (URLError, ConnectionError):
+        status, body, _ = asked((HOST, port), path)
+    except ConnectionError:
         return 0, ""
+    return status, body.decode()
 
 
 def scraped(port: int) -> dict[str, float]:

@@ -13,17 +13,15 @@ comes last, so that all processes end together.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
 
-__all__ = ["share"]
-
-_BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
-_MINUTES: Final = (
+_BROKERS = frozenset({"broker", "own_broker", "guarded"})
+_MINUTES = (
     "soak/test_soak.py",
     "integration/test_up.py",
     "integration/test_crash_matrix.py",
@@ -43,13 +41,13 @@ def share(items: list[pytest.Item]) -> None:
     items[:] = [item for tests in files for item in tests]
 
 
-def _rank(tests: list[pytest.Item]) -> int:
+def _rank(tests):
     place = "/".join(tests[0].path.parts[-2:])
     if place in _MINUTES:
         return _MINUTES.index(place)
     return len(_MINUTES) + (not any(map(_needs_broker, tests)))
 
 
-def _needs_broker(item: pytest.Item) -> bool:
+def _needs_broker(item):
     names: Sequence[str] = getattr(item, "fixturenames", ())
     return not _BROKERS.isdisjoint(names)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from random import Random
 
-__all__ = ["EVERYWHERE", "ROWS", "Query", "random_query"]
-
 SIZES = {"x": 3, "y": 3, "z": 2}
 OUTSIDE = 9
 """Stands for every value that no query declares."""
@@ -71,7 +69,7 @@ class Query:
         """Return what each of the rows loses where cells cost so much."""
         return np.where(self.inside, np.array(costs)[self.row_cells], 0)
 
-    def _cell(self, row: Mapping[str, int]) -> int:
+    def _cell(self, row):
         """Return the cell that counts a row, worked out value by value."""
         if any(row[name] not in values for name, values in self.where.items()):
             return -1

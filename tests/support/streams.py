@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OneByOne"]
-
 
 class OneByOne(KeyedNoise):
     """One stream of discrete Laplaces, drawn one by one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import subprocess
 import threading
@@ -11,13 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
 from deploy.kafka.runtime import HOST, free_port, port_answers
+from tests.support.answers import asked
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-__all__ = ["AlertmanagerServer", "Inbox", "Mosquitto"]
 
 _ALERTMANAGER = """\
 route: {receiver: inbox, group_by: [fingerprint], group_wait: 0s, group_interval: 1s}
@@ -35,24 +33,24 @@ class _Server:
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
 
-    def command(self) -> list[str]:
+    def command(self):
         """Return its command line; files are written first."""
         raise NotImplementedError
 
-    def start(self) -> None:
+    def start(self):
         """Start it, and wait until it answers."""
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         wait_until(f"{self.folder.name} answers", lambda: port_answers(self.port))
 
-    def stop(self) -> None:
+    def stop(self):
         """Tell it to end, and wait until it has."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(PATIENCE_S)
 
-    def kill(self) -> None:
+    def kill(self):
         """End it as a crash does."""
         if self.process is not None:
             self.process.kill()
@@ -111,23 +109,14 @@ class AlertmanagerServer(_Server):
 
     def firing(self) -> set[str]:
         """Return the rooms of what fires now."""
-        _, alerts = self._get("/api/v2/alerts?active=true")
-        return {alert["labels"].get("room", "") for alert in json.loads(alerts)}
+        alerts = json.loads(asked((HOST, self.port), "/api/v2/alerts?active=true").body)
+        return {alert["labels"].get("room", "") for alert in alerts}
 
-    def _ready(self) -> bool:
+    def _ready(self):
         try:
-            return self._get("/-/ready")[0] == 200
+            return asked((HOST, self.port), "/-/ready").status == 200
         except OSError:
             return False
-
-    def _get(self, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
 
 
 class Inbox:
@@ -143,14 +132,14 @@ class Inbox:
         inbox = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+            def do_POST(self):
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 inbox.letters.append((self.path, dict(self.headers.items()), content))
                 self.send_response(inbox.answer(self.path, content))
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, *_):
                 """Say nothing."""
 
         self._server = ThreadingHTTPServer((HOST, 0), Handler)

@@ -42,16 +42,6 @@ if TYPE_CHECKING:
     from accountant.costs.runs import RunTerms
     from accountant.ledger.ledger import Ledger
 
-__all__ = [
-    "Case",
-    "Play",
-    "Query",
-    "anybody",
-    "expected",
-    "random_case",
-    "random_query",
-]
-
 GRAIN_MS = 5
 """No window starts or ends between two multiples of it."""
 LAST_MS = 90
@@ -175,9 +165,17 @@ class Case:
         return sum(sorted(cells, reverse=True)[:reached])
 
     def losses(
-        self, held: Mapping[WindowKey, Cells], rows: Iterable[Row], instants: range | None = None
+        self,
+        held: Mapping[WindowKey, Cells],
+        rows: Iterable[Row],
+        instants: range | None = None,
+        *,
+        truly: bool = False,
     ) -> Iterator[int]:
-        """Yield what rows lose, at every instant; cells that are not known are taken to meet."""
+        """Yield what rows lose, at every instant; cells that are not known are taken to meet.
+
+        Truly, each row is in one cell of every query, known or not.
+        """
         for row in rows:
             for at in instants or instants_of(held):
                 cells = defaultdict(Counter)
@@ -186,21 +184,11 @@ class Case:
                     query = self.queries[key.query]
                     if not (key.start_ms <= at < key.end_ms and row in query.rows):
                         continue
-                    if query.known:
+                    if truly or query.known:
                         loss += costs[query.cell(row)]
                     else:
                         cells[query.cells].update(dict(enumerate(costs)))
                 yield loss + sum(max(each.values()) for each in cells.values())
-
-    def true_losses(self, held: Mapping[WindowKey, Cells]) -> Iterator[int]:
-        """Yield what rows lose, at every instant, each in the cells that it really is in."""
-        for row in ROWS:
-            for at in instants_of(held):
-                yield sum(
-                    costs[self.queries[key.query].cell(row)]
-                    for key, costs in held.items()
-                    if key.start_ms <= at < key.end_ms and row in self.queries[key.query].rows
-                )
 
     def query_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[tuple[int, str]]:
         """Return what one person loses at most, by period and query."""
@@ -253,19 +241,13 @@ def instants_of(held: Iterable[WindowKey]) -> range:
     return range(0, max((key.end_ms for key in held), default=0), GRAIN_MS)
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What the fixed order makes of a case: every answer, and what the decided windows cost."""
+def expected(case: Case) -> tuple[dict[WindowKey, Answer], dict[WindowKey, Cells]]:
+    """Serve every window in order, each ended before the next is asked about.
 
-    answers: Mapping[WindowKey, Answer]
-    held: Mapping[WindowKey, Cells]
-
-
-def expected(case: Case) -> Expected:
-    """Serve every window in order, each ended before the next is asked about."""
-    answers: dict[WindowKey, Answer] = {}
-    held: dict[WindowKey, Cells] = {}
-    runs: Runs = {}
+    Returns:
+        every answer, and what the decided windows cost.
+    """
+    answers, held, runs = {}, {}, {}
     for key in sorted(case.ends):
         fits = case.fits(key, held, runs)
         answers[key] = Answer.RESERVED if fits else Answer.REFUSED
@@ -274,7 +256,7 @@ def expected(case: Case) -> Expected:
         end = case.ends[key]
         if answers[key] is Answer.RESERVED and end is not None:
             held[key] = case.ring(key, end, runs) if key.query in case.terms else end
-    return Expected(answers, held)
+    return answers, held
 
 
 def random_query(rng: Random, name: str, period: int, groupings: list[str]) -> Query:
@@ -352,7 +334,7 @@ class Play:
         """The ledger, as the worker knows it whose turn it is."""
         return self.rng.choice(self.workers)
 
-    def _ask(self, until_ms: int | None = None) -> None:
+    def _ask(self, until_ms=None):
         if until_ms is None:
             until_ms = self.rng.randrange(0, LAST_MS + 1, GRAIN_MS)
         found = requests(self.case.series, until_ms)
@@ -368,11 +350,11 @@ class Play:
             ],
         )
 
-    def _open_anew(self) -> None:
+    def _open_anew(self):
         self.workers.pop(0).close()
         self.workers.append(self.reopen())
 
-    def _archive(self) -> None:
+    def _archive(self):
         self.ledger.mark_published(*self.ended)
         before = without_checkpoint(self.ledger.reports.status())
         self.files += 1
@@ -380,7 +362,7 @@ class Play:
         move_all(self.ledger, until_ms, f"file {self.files}")
         assert without_checkpoint(self.ledger.reports.status()) == before
 
-    def _decide(self, series: Series, most: int | None = None) -> int:
+    def _decide(self, series, most=None):
         """Decide the next windows of a query, as many as drawn or as can be; say how many."""
         decided = 0
         for _ in range(self.rng.randint(1, 4) if most is None else most):
@@ -391,7 +373,7 @@ class Play:
             decided += 1
         return decided
 
-    def _end(self, series: Series, index: int, key: WindowKey) -> bool:
+    def _end(self, series, index, key):
         end, frontier = self.case.ends[key], self.ledger.frontier("s")
         asked = frontier is not None and key <= frontier
         if end is None and (asked or self.rng.random() < 0.3):
@@ -438,10 +420,10 @@ class Play:
             before = {one: cells for one, cells in least.items() if one < key}
             assert self.case.fits(key, before, {}), f"{key} waits, though it can never fit"
         if self.case.unit is PrivacyUnit.EVENT:
-            assert max(self.case.true_losses(granted), default=0) <= self.case.wall
+            assert max(self.case.losses(granted, ROWS, truly=True), default=0) <= self.case.wall
         assert self.case.spent(granted) <= self.case.wall
 
-    def _check_turns(self) -> None:
+    def _check_turns(self):
         """Check that windows of a run are answered one after the other."""
         frontier, waiting = self.ledger.frontier("s"), set[str]()
         for key in sorted(self.case.ends.keys() - self.ended.keys()):
@@ -453,7 +435,7 @@ class Play:
             if answer in {Answer.PENDING, Answer.RESERVED}:
                 waiting.add(key.query)
 
-    def _standing(self) -> tuple[dict[WindowKey, Cells], dict[WindowKey, Cells], Any, Any]:
+    def _standing(self):
         """Return what windows may cost at worst, at least, what is granted, and what waits."""
         worst, granted = dict(self.ended), dict(self.ended)
         waiting, frontier = [], self.ledger.frontier("s")
@@ -470,18 +452,18 @@ class Play:
 
     def compare(self) -> None:
         """Compare every answer and what was spent with the fixed order."""
-        wanted = expected(self.case)
+        answers, held = expected(self.case)
         for key, answer in sorted(self.answers.items()):
-            assert answer is wanted.answers[key], key
+            assert answer is answers[key], key
         spent = {key: cells for key, cells in self.ended.items() if any(cells)}
-        assert spent == {key: cells for key, cells in wanted.held.items() if any(cells)}
+        assert spent == {key: cells for key, cells in held.items() if any(cells)}
         status = status_of(self.ledger)
         assert (status.reservations, status.pending) == (0, 0)
-        assert status.spent_units == self.case.spent(wanted.held)
-        assert +Counter(status.periods) == +self.case.period_losses(wanted.held)
+        assert status.spent_units == self.case.spent(held)
+        assert +Counter(status.periods) == +self.case.period_losses(held)
 
 
-def _random_end(rng: Random, worst: int, refunds: float) -> Cells | None:
+def _random_end(rng, worst, refunds):
     """Draw a denial, a full cost, an even one below it, or one cell by cell."""
     if rng.random() < 0.1:
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import Any
 
-__all__ = ["ROOT", "blocks", "text_of", "tracked"]
+import yaml
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-_LEFT_BEHIND: Final = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
+ROOT = Path(__file__).resolve().parents[2]
+_LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
 
 
 def text_of(path: str) -> str:
@@ -18,9 +18,26 @@ def text_of(path: str) -> str:
     return (ROOT / path).read_text()
 
 
+def yaml_of(path: str) -> Any:
+    """Return what a file of the checkout holds as YAML."""
+    return yaml.safe_load(text_of(path))
+
+
 def blocks(text: str, language: str) -> list[str]:
     """Return the code blocks of one language in a page."""
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the rows of a page's tables, cell by cell; a head and the line below it are rows."""
+    rows = (line.strip("|").split("|") for line in text.splitlines() if line.startswith("|"))
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that a page's headings have, as hosts of repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def tracked(root: Path) -> set[str]:

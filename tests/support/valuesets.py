@@ -12,8 +12,6 @@ from accountant.regions.regions import ValueSet
 if TYPE_CHECKING:
     from accountant.regions.regions import Value
 
-__all__ = ["ALL", "GRID", "HALF", "SETS", "Member", "found", "place"]
-
 HALF = Fraction(1, 2)
 NUMBERS: list[Any] = [-1, 0, Fraction(1, 4), HALF, Fraction(3, 4), 1, Fraction(3, 2), 2, 3]
 STRINGS: list[Any] = ["", "\0", "A", "a", "a\0", "a\0\0", "aa", "b", "b\0", "\U0001f600"]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["PATIENCE_S", "wait_until"]
-
-PATIENCE_S: Final = 400.0
+PATIENCE_S = 400.0
 """How long a test waits before it fails: far longer than is needed, below pytest's own limit."""
 
 
-_PAUSE: Final = 4
+_PAUSE = 4
 """Pause this many times as long as asking has kept the processor: others wait for it, too."""
 
 

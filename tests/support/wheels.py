@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from deploy.release.__main__ import build
 from tests.support.tree import ROOT, tracked
@@ -12,7 +12,7 @@ from tests.support.tree import ROOT, tracked
 if TYPE_CHECKING:
     from pathlib import Path
 
-EPOCH: Final = 1_700_000_000
+EPOCH = 1_700_000_000
 
 
 @dataclass(frozen=True)

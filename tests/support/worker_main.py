@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.costs.charges import WindowKey
-    from accountant.records import Partial, PartialStatus, StoredDecision
     from stream.decisions.steps import Step
 
 BEFORE_COMMIT = "before_commit"
@@ -86,7 +85,7 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
     put_partial, settle, deny = Counts.put_partial, Ledger.settle, Ledger.deny
     go_on = EarlyAlarms.go_on
 
-    def recorded_partial(self: Counts, partial: Partial) -> PartialStatus:
+    def recorded_partial(self, partial):
         fields = journalled(partial)
         # Once it is stored another thread may die at its step, before this one has told of it.
         journal.write("counted", **fields)
@@ -94,8 +93,8 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
         journal.write("partial", **fields, status=str(status))
         return status
 
-    def recorded(method: Any) -> Any:
-        def call(self: Ledger, key: WindowKey, **arguments: Any) -> StoredDecision:
+    def recorded(method):
+        def call(self, key, **arguments):
             settling.key = key
             try:
                 decision = method(self, key, **arguments)
@@ -114,15 +113,13 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
 
         return call
 
-    def recorded_look(
-        self: EarlyAlarms, statistics: Any, *given: Any, window: int, held: Any
-    ) -> Any:
+    def recorded_look(self, statistics, *given, window, held):
         asked = go_on(self, statistics, *given, window=window, held=held)
         fired = asked.fired.nonzero()[0].tolist()
         journal.write("look", number=window, counts=statistics[0].tolist(), fired=fired)
         return asked
 
-    def before_commit(_connection: Any) -> None:
+    def before_commit(_connection):
         if (key := getattr(settling, "key", None)) is not None:
             fuse(BEFORE_COMMIT, key)
 
@@ -169,7 +166,7 @@ _NURSERY = get_context("forkserver")
 _NURSERY.set_forkserver_preload([__name__])
 
 
-def _work(config: Path, journal_path: Path, log: Path, plan: str, log_check_s: float) -> None:
+def _work(config, journal_path, log, plan, log_check_s):
     """Run the worker, and end with its exit code."""
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(out, 1)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["steps"]
-
 _LOOP = 300_000
 _TRIES = 3
 
@@ -30,13 +28,13 @@ def steps(call: Callable[[], object]) -> float:
     return min(ours) / min(loops) * _LOOP
 
 
-def _seconds(call: Callable[[], object]) -> float:
+def _seconds(call):
     started_s = time.process_time()
     call()
     return time.process_time() - started_s
 
 
-def _loop() -> int:
+def _loop():
     total = 0
     for number in range(_LOOP):
         total += number & 7

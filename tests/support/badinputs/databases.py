@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
 
-from tests.support.badinputs.shapes import GOOD, Call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-__all__ = ["DATABASES"]
+from tests.support.badinputs.shapes import GOOD, holding
 
 _RUN, _STATUS = "run alarms.yaml --replay badges.jsonl", "ledger alarms.yaml status"
 _LOG = (
@@ -21,63 +14,49 @@ _LOG = (
 )
 
 
-def _database(*statements: str) -> Callable[[Path], object]:
-    def make(folder: Path) -> None:
+def _database(statement):
+    def make(folder):
         with closing(sqlite3.connect(folder / "ledger.db")) as connection:
-            if _LOG in statements:  # as Tocsin keeps its own
+            if statement == _LOG:  # as Tocsin keeps its own
                 connection.execute("PRAGMA journal_mode=WAL")
-            for statement in statements:
-                connection.execute(statement)
+            connection.execute(statement)
             connection.commit()
 
     return make
 
 
-def _elsewhere(url: str) -> str:
-    return GOOD.replace("sqlite:///ledger.db", f'"{url}"')
+def _elsewhere(url):
+    return holding("alarms.yaml", GOOD.replace("sqlite:///ledger.db", f'"{url}"'))
 
 
-def _text(folder: Path) -> None:
-    (folder / "ledger.db").write_text("I am a text, and no database at all\n" * 50)
-
-
-DATABASES: tuple[Call, ...] = (
+DATABASES = (
     *(
-        Call(words, phrase, code, prepare)
+        (words, prepare)
         for words in (_RUN, _STATUS)
-        for phrase, code, prepare in (
-            ("it has other tables", 2, _database("CREATE TABLE users (name TEXT)")),
-            ("it is not a SQLite database", 2, _text),
-            ("must exist and be writable", 4, lambda folder: (folder / "ledger.db").mkdir()),
-            (
-                "use the version that made it",
-                2,
-                _database("CREATE TABLE tocsin_ledger (id INTEGER PRIMARY KEY)"),
-            ),
-            ("restore the newest backup", 4, _database(_LOG)),
+        for prepare in (
+            _database("CREATE TABLE users (name TEXT)"),
+            holding("ledger.db", "I am a text, and no database at all\n" * 50),
+            lambda folder: (folder / "ledger.db").mkdir(),
+            _database("CREATE TABLE tocsin_ledger (id INTEGER PRIMARY KEY)"),
+            _database(_LOG),
         )
     ),
     *(
-        Call(_RUN, phrase, code, config=_elsewhere(url))
-        for url, phrase, code in (
-            ("sqlite:///none/ledger.db", "must exist and be writable", 4),
-            ("sqlite:////proc/ledger.db", "must exist and be writable", 4),
-            ("sqlite:///rooms.txt/ledger.db", "must exist and be writable", 4),
-            ("sqlite:///~/ledger.db", "must exist and be writable", 4),
-            ("sqlite:///.", "must exist and be writable", 4),
-            (f"sqlite:///{'a' * 300}.db", "File name too long", 4),
-            ("sqlite:///alarms.yaml", "it is not a SQLite database", 2),
-            ("sqlite:///badges.jsonl", "it is not a SQLite database", 2),
-            ("postgresql://tocsin@127.0.0.1:1/none", "check that the database runs", 4),
-            ("postgresql:///none?host=/nowhere", "check that the database runs", 4),
+        (_RUN, _elsewhere(url))
+        for url in (
+            "sqlite:///none/ledger.db",
+            "sqlite:////proc/ledger.db",
+            "sqlite:///rooms.txt/ledger.db",
+            "sqlite:///~/ledger.db",
+            "sqlite:///.",
+            f"sqlite:///{'a' * 300}.db",
+            "sqlite:///alarms.yaml",
+            "sqlite:///badges.jsonl",
+            "postgresql://tocsin@127.0.0.1:1/none",
+            "postgresql:///none?host=/nowhere",
         )
     ),
-    Call(_STATUS, "there is no ledger", config=_elsewhere("sqlite:///none/ledger.db")),
-    Call(
-        _STATUS,
-        "check that the database runs",
-        4,
-        config=_elsewhere("postgresql://tocsin:hunter2@127.0.0.1:1/none"),
-    ),
+    (_STATUS, _elsewhere("sqlite:///none/ledger.db")),
+    (_STATUS, _elsewhere("postgresql://tocsin:hunter2@127.0.0.1:1/none")),
 )
-"""What was called, on what, and what it is answered."""
+"""What was called, and on what."""

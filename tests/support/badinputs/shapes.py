@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Prepare: TypeAlias = Callable[[Path], object]
+"""What is done to the good folder first."""
+Call: TypeAlias = tuple[str, Prepare | None]
+"""A command line, and what the folder is made of that it is called in."""
 
-__all__ = ["EDITS", "GOOD", "GOOD_CASES", "Call", "Edit", "good_folder"]
-
-Edit = tuple[str, str, str, str]
-"""What is replaced in the good file, what by, ``line:column`` of the error, and its remedy."""
-
-EDITS: dict[str, list[Edit]] = {
-    kind: [(old, *edit) for old, edits in table.items() for edit in edits]
-    for kind, table in json.loads(Path(__file__).with_name("edits.json").read_text()).items()
-}
+EDITS: dict[str, dict[str, list[str]]] = json.loads(
+    Path(__file__).with_name("edits.json").read_text()
+)
 """Edits of the good configuration by kind: how YAML is written (``forms``), single ``values``,
-``settings`` of where things are, SQL's ``rows`` and ``groups``; and of its tests (``cases``)."""
+``settings`` of where things are, SQL's ``rows`` and ``groups``; and of its tests (``cases``). By
+what is replaced: all that it is replaced by, in turn."""
 
 GOOD = """\
 timezone: Europe/Berlin
@@ -84,37 +81,20 @@ tests:
 """Tests of the good configuration that pass."""
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of the command in a folder like the good one.
-
-    Args:
-        words: the command line.
-        phrase: of the remedy; white space counts once.
-        code: exit code.
-        prepare: what is done to the folder first.
-        config: the configuration, where it is another.
-    """
-
-    words: str
-    phrase: str
-    code: int = 2
-    prepare: Callable[[Path], object] | None = None
-    config: str = GOOD
-
-    @property
-    def name(self) -> str:
-        """As the test is called."""
-        return f"{self.words}: {self.phrase}"[:120]
+def holding(name: str, data: bytes | str) -> Prepare:
+    """Return what puts a file there."""
+    return lambda folder: (folder / name).write_bytes(
+        data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    )
 
 
-def good_folder(folder: Path, config: str = GOOD) -> None:
-    """Write a configuration, the files it names, and sixty events of one hour in the lab."""
+def good_folder(folder: Path) -> None:
+    """Write the configuration, the files it names, and sixty events of one hour in the lab."""
     event = {"room": "lab", "floor": 1, "open": True, "age": 30, "load": 1.5}
     lines = (
         json.dumps({"person": f"p{n}", **event, "ts": "2025-03-03T09:00:00Z"}) for n in range(60)
     )
-    (folder / "alarms.yaml").write_text(config)
+    (folder / "alarms.yaml").write_text(GOOD)
     (folder / "rooms.txt").write_text("lab\nhall\n")
     (folder / "capacity.csv").write_text("room,seats\nlab,40\nhall,90\n")
     (folder / "badges.jsonl").write_text("\n".join(lines) + "\n")

@@ -2,126 +2,114 @@
 
 from __future__ import annotations
 
-from tests.support.badinputs.shapes import Call
-
-__all__ = ["WORDS"]
-
-_RUN = "run alarms.yaml --replay"
-_SIMULATE = "simulate alarms.yaml --replay badges.jsonl"
-_NO_LEDGER = "there is no ledger at"
-
-WORDS: tuple[Call, ...] = (
-    # commands
-    Call("chek alarms.yaml", "did you mean `check`?"),
-    Call("CHECK alarms.yaml", "did you mean `check`?"),
-    Call("status alarms.yaml", "No such command 'status'"),
-    Call("alarms.yaml plan", "No such command 'alarms.yaml'"),
-    Call("--verison", "Did you mean --version?"),
-    Call("-x", "No such option: -x"),
-    Call("", "Start:"),
-    # check, plan
-    Call("check", "Missing argument 'FILE"),
-    Call("check missing.yaml", "check its path"),
-    Call("check .", "is a directory"),
-    Call("check --jsn alarms.yaml", "No such option: --jsn"),
-    Call("plan", "Missing argument 'FILE"),
-    Call("plan --jsom alarms.yaml", "Did you mean --json?"),
-    Call("plan alarms.yaml --runs 3", "No such option: --runs"),
-    Call("plan badges.jsonl", "badges.jsonl:2:1"),
-    Call("check badges.jsonl", "badges.jsonl:2:1"),
-    Call("check rooms.txt", "this has to be a mapping"),
-    # run
-    Call("run", "Missing argument 'FILE'"),
-    Call("run badges.jsonl", "badges.jsonl:2:1"),
-    Call("run alarms.yaml --json --accept-drops", "--replay"),
-    Call("run alarms.yaml badges.jsonl", "write --replay before the files"),
-    Call(_RUN, "requires an argument"),
-    Call("run alarms.yaml --reply badges.jsonl", "--replay"),
-    Call(f"{_RUN} badges.jsonl --log-format loud", "'text', 'json'"),
-    Call(f"{_RUN} badges.jsonl --log-format text", "--log-format has no effect with --replay"),
-    Call("run alarms.yaml --custodian-report x.prom", "--custodian-report needs --replay"),
-    Call(f"{_RUN} badges.jsonl --custodian-report .", "is a directory"),
-    Call(f"{_RUN} badges.jsonl --custodian-report none/x.prom", "create it, or write another path"),
-    Call("run --replay badges.jsonl", "Missing argument 'FILE'"),
-    Call(f"{_RUN} missing.jsonl", "missing.jsonl: no such file"),
-    Call(f"{_RUN} .", "write its files"),
-    Call(f"{_RUN} alarms.yaml", "use a file with one of .parquet, .csv, .jsonl"),
-    Call(f"{_RUN} badges=missing.jsonl", "missing.jsonl: no such file"),
-    Call(f"{_RUN} doors=badges.jsonl", "there is no feed 'doors' hint: write one of: badges"),
-    Call(f"{_RUN} bagdes=badges.jsonl", "did you mean `badges`?"),
-    Call(f"{_RUN} =badges.jsonl", "there is no feed ''"),
-    Call(f"{_RUN} badges=", "write badges=PATH"),
-    Call(f"{_RUN} -", "-: no such file"),
-    Call(f"{_RUN} badges.jsonl badges.jsonl", "write it once"),
-    Call(f"{_RUN} badges=badges.jsonl --replay badges=badges.jsonl", "write it once"),
-    Call(f"{_RUN} badges.jsonl badges=./badges.jsonl", "badges.jsonl is given twice"),
-    Call(f"{_RUN} https://example.org/badges.jsonl", "no such file"),
-    Call(f"{_RUN} *.jsonl", "*.jsonl: no such file"),
-    Call(f"{_RUN} {'d' * 300}.jsonl", "File name too long"),
-    Call(f"{_RUN} badges.jsonl --json=yes", "does not take a value"),
-    Call(f"{_RUN} badges.jsonl --dryrun", "Did you mean --dry-run?"),
-    Call("run alarms.yaml alarms.yaml --replay badges.jsonl", "use a file with one of .parquet"),
-    # simulate
-    Call("simulate", "Missing argument 'FILE'"),
-    Call("simulate alarms.yaml", "Missing option '--replay'"),
-    Call("simulate alarms.yaml --replay badges.jsonl --runs 0", "0 is not in the range"),
-    Call("simulate alarms.yaml --replay badges.jsonl --runs -3", "-3 is not in the range"),
-    Call("simulate alarms.yaml --replay badges.jsonl --runs many", "'many' is not a valid"),
-    Call("simulate alarms.yaml --replay badges.jsonl --limit -1", "-1 is not in the range"),
-    Call("simulate alarms.yaml badges.jsonl", "Missing option '--replay'"),
-    Call("simulate alarms.yaml --replay badges.jsonl --json .", "is a directory"),
-    Call("simulate alarms.yaml --replay missing.jsonl", "missing.jsonl: no such file"),
-    Call(f"{_SIMULATE} --alarm smoke", "crowd"),
-    Call(f"{_SIMULATE} --json missing/out.json", "missing is not a writable folder"),
-    # topics, watch, export, load
-    Call("topics", "Commands:"),
-    Call("topics check", "Missing argument 'FILE'"),
-    Call("topics alarms.yaml", "write one of: add-partitions, check, create"),
-    Call("topics create alarms.yaml --partitions 0", "0 is not in the range"),
-    Call("topics create alarms.yaml --partitions -4", "-4 is not in the range"),
-    Call("topics create alarms.yaml --partition 4", "Did you mean --partitions?"),
-    Call("watch", "Missing argument 'FILE'"),
-    Call("watch alarms.yaml --from-begining", "Did you mean --from-beginning?"),
-    Call("watch alarms.yaml --limit -1", "No such option: --limit"),
-    Call("export alarms.yaml", "Missing argument 'FEED'"),
-    Call("export alarms.yaml badges", "Missing argument 'PATH'"),
-    Call("export alarms.yaml doors out.parquet", "write one of: badges"),
-    Call("export alarms.yaml badges alarms.yaml", "add --force to replace it"),
-    Call("export alarms.yaml badges .", "is a directory"),
-    Call("export alarms.yaml badges nowhere/log.parquet", "is not a writable folder"),
-    Call("topics add-partitions alarms.yaml", "Missing argument 'FEED'"),
-    Call("topics add-partitions alarms.yaml badges", "Missing option '--partitions'"),
-    Call("topics add-partitions alarms.yaml badges --partitions 0", "0 is not in the range x>=2"),
-    Call("topics add-partitions alarms.yaml badges --partitions 8", _NO_LEDGER),
-    Call("load alarms.yaml", "Missing argument"),
-    # ledger
-    Call("ledger", "Commands:"),
-    Call("ledger alarms.yaml", "Missing command"),
-    Call("ledger status", "Missing command"),
-    Call("ledger status alarms.yaml", "No such command 'alarms.yaml'"),
-    Call("ledger alarms.yaml statu", "did you mean `status`?"),
-    Call("ledger alarms.yaml spend", "No such command 'spend'"),
-    Call("ledger missing.yaml status", "check its path"),
-    Call("ledger alarms.yaml status", "`tocsin run` creates it"),
-    Call("ledger alarms.yaml verify", _NO_LEDGER),
-    Call("ledger alarms.yaml losses", "Missing argument 'ALARM'"),
-    Call("ledger alarms.yaml losses crowd", _NO_LEDGER),
-    Call("ledger alarms.yaml losses crwd", "write one of: crowd"),
-    Call("ledger alarms.yaml losses crowd --at soon", "is not an ISO date or instant"),
-    Call("ledger alarms.yaml losses crowd --at 2025-02-30", "is not an ISO date or instant"),
-    Call("ledger alarms.yaml export", _NO_LEDGER),
-    Call("ledger alarms.yaml archive", "Missing argument 'DIRECTORY'"),
-    Call("ledger alarms.yaml archive badges.jsonl", "is a file"),
-    Call("ledger alarms.yaml archive old --before tomorrow", "is not an ISO date or instant"),
-    Call("ledger alarms.yaml remove-alarm", "Missing argument 'ALARM'"),
-    Call("ledger alarms.yaml remove-alarm crowd --yes", "take it out first"),
-    Call("ledger alarms.yaml remove-alarm nobody --yes", _NO_LEDGER),
-    Call("ledger alarms.yaml backup", "Missing argument 'PATH'"),
-    Call("ledger alarms.yaml backup copy.db", _NO_LEDGER),
-    Call("ledger alarms.yaml apply", _NO_LEDGER),
-    Call("ledger alarms.yaml verify --checkpoint x", "write NUMBER:HASH"),
-    Call("ledger alarms.yaml verify --checkpoint user=1", "write NUMBER:HASH"),
-    Call("ledger alarms.yaml verify --since user=-1:zz", "'user=-1:zz' is not a checkpoint"),
-    Call("ledger alarms.yaml reset-clock --yes", _NO_LEDGER),
-)
-"""What was typed, and what it is answered."""
+WORDS = """
+chek alarms.yaml
+CHECK alarms.yaml
+status alarms.yaml
+alarms.yaml plan
+--verison
+-x
+check
+check missing.yaml
+check .
+check --jsn alarms.yaml
+plan
+plan --jsom alarms.yaml
+plan alarms.yaml --runs 3
+plan badges.jsonl
+check badges.jsonl
+check rooms.txt
+run
+run badges.jsonl
+run alarms.yaml --json --accept-drops
+run alarms.yaml badges.jsonl
+run alarms.yaml --replay
+run alarms.yaml --reply badges.jsonl
+run alarms.yaml --replay badges.jsonl --log-format loud
+run alarms.yaml --replay badges.jsonl --log-format text
+run alarms.yaml --custodian-report x.prom
+run alarms.yaml --replay badges.jsonl --custodian-report .
+run alarms.yaml --replay badges.jsonl --custodian-report none/x.prom
+run --replay badges.jsonl
+run alarms.yaml --replay missing.jsonl
+run alarms.yaml --replay .
+run alarms.yaml --replay alarms.yaml
+run alarms.yaml --replay badges=missing.jsonl
+run alarms.yaml --replay doors=badges.jsonl
+run alarms.yaml --replay bagdes=badges.jsonl
+run alarms.yaml --replay =badges.jsonl
+run alarms.yaml --replay badges=
+run alarms.yaml --replay -
+run alarms.yaml --replay badges.jsonl badges.jsonl
+run alarms.yaml --replay badges=badges.jsonl --replay badges=badges.jsonl
+run alarms.yaml --replay badges.jsonl badges=./badges.jsonl
+run alarms.yaml --replay https://example.org/badges.jsonl
+run alarms.yaml --replay *.jsonl
+run alarms.yaml --replay badges.jsonl --json=yes
+run alarms.yaml --replay badges.jsonl --dryrun
+run alarms.yaml alarms.yaml --replay badges.jsonl
+simulate
+simulate alarms.yaml
+simulate alarms.yaml --replay badges.jsonl --runs 0
+simulate alarms.yaml --replay badges.jsonl --runs -3
+simulate alarms.yaml --replay badges.jsonl --runs many
+simulate alarms.yaml --replay badges.jsonl --limit -1
+simulate alarms.yaml badges.jsonl
+simulate alarms.yaml --replay badges.jsonl --json .
+simulate alarms.yaml --replay missing.jsonl
+simulate alarms.yaml --replay badges.jsonl --alarm smoke
+simulate alarms.yaml --replay badges.jsonl --json missing/out.json
+topics
+topics check
+topics alarms.yaml
+topics create alarms.yaml --partitions 0
+topics create alarms.yaml --partitions -4
+topics create alarms.yaml --partition 4
+watch
+watch alarms.yaml --from-begining
+watch alarms.yaml --limit -1
+export alarms.yaml
+export alarms.yaml badges
+export alarms.yaml doors out.parquet
+export alarms.yaml badges alarms.yaml
+export alarms.yaml badges .
+export alarms.yaml badges nowhere/log.parquet
+topics add-partitions alarms.yaml
+topics add-partitions alarms.yaml badges
+topics add-partitions alarms.yaml badges --partitions 0
+topics add-partitions alarms.yaml badges --partitions 8
+load alarms.yaml
+ledger
+ledger alarms.yaml
+ledger status
+ledger status alarms.yaml
+ledger alarms.yaml statu
+ledger alarms.yaml spend
+ledger missing.yaml status
+ledger alarms.yaml status
+ledger alarms.yaml verify
+ledger alarms.yaml losses
+ledger alarms.yaml losses crowd
+ledger alarms.yaml losses crwd
+ledger alarms.yaml losses crowd --at soon
+ledger alarms.yaml losses crowd --at 2025-02-30
+ledger alarms.yaml export
+ledger alarms.yaml archive
+ledger alarms.yaml archive badges.jsonl
+ledger alarms.yaml archive old --before tomorrow
+ledger alarms.yaml remove-alarm
+ledger alarms.yaml remove-alarm crowd --yes
+ledger alarms.yaml remove-alarm nobody --yes
+ledger alarms.yaml backup
+ledger alarms.yaml backup copy.db
+ledger alarms.yaml apply
+ledger alarms.yaml verify --checkpoint x
+ledger alarms.yaml verify --checkpoint user=1
+ledger alarms.yaml verify --since user=-1:zz
+ledger alarms.yaml reset-clock --yes
+check alarms.yaml --json
+plan none.yaml --json
+topics add-partitions alarms.yaml badges --partitions 1
+topics add-partitions alarms.yaml badges --partitions 3 --settle soon
+"""
+"""What was typed, one a line; the first is empty."""

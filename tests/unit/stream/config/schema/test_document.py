@@ -11,12 +11,12 @@ from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from deploy.site.mappings import models_of
 from stream.config.closed import keys_of
 from stream.config.keys import FileModel
 from stream.config.schema.document import configuration_schema
-from tests.golden.cases import BAD, GOOD
+from tests.golden.cases import BAD, ENVIRON, GOOD
 from tests.support.checking import check
-from tests.support.mappings import models_of
 from tests.support.tree import ROOT
 
 MODELS = models_of(FileModel)
@@ -121,7 +121,7 @@ def test_the_schema_is_stricter_than_the_reader_nowhere(tmp_path, case):
         return
     if underlined:
         case.write(tmp_path)
-        assert check(tmp_path / "alarms.yaml", environ=case.environ)
+        assert check(tmp_path / "alarms.yaml", environ=ENVIRON)
 
 
 def test_values_may_come_from_the_environment():

@@ -17,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from deploy.kafka.runtime import HOST
+from deploy.site.mappings import models_of
 from stream.config.notify.keys import NotifyModel
 from stream.decisions.lifecycle import State, step
 from stream.kafka import notify
@@ -27,7 +28,6 @@ from stream.kafka.notify.mqtt import escaped
 from stream.kafka.notify.webhooks import WebhookTarget
 from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import from_iso_utc
-from tests.support.mappings import models_of
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.targets import Inbox
 

@@ -1,4 +1,4 @@
-"""Which model of pydantic reads which mapping of a file."""
+"""Which model of pydantic reads which mapping of a file."""  # noqa: INP001  # a script, no package
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 One page per package that exports names, one section per name of its ``__all__``: the call, what the
 docstring says, and the same of every public method. The pages are made with the site.
-"""
+"""  # noqa: INP001  # a script, no package
 
 from __future__ import annotations
 
