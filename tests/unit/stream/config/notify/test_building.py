@@ -128,7 +128,7 @@ def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(tmp_path, li
         ("notify: {webhooks: {a: {url: http://a, secret: short}}}\n", "shorter than 16 bytes"),
         ("notify: {smtp: {}}\n", "unknown key"),
         ("alarms: {crowd: {groups: {room: nowhere.txt}}}\n", "cannot read the domain's file"),
-        ("alarms: {crowd: {groups: {room: []}}}\n", "the domain is empty"),
+        ("alarms: {crowd: {groups: {room: []}}}\n", "the domain is not a list of values"),
         ("board: {links: {Grafana: 'javascript:alert(1)'}}\n", "not a URL of a web server"),
         ("budget: {privacy_unit: user, epsilon_max: 1}\n", "needs a period"),
     ],
