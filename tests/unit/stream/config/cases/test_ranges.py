@@ -48,7 +48,7 @@ def test_bounds_of_a_probability_are_taken_from_the_worst_side():
         (">= -0.1", "between 0 and 1"),
         ("=> 0.9", "not a range"),
         (">= often", "not a probability"),
-        (">= ", "not a range"),
+        (">= ", "not a probability"),
     ],
 )
 def test_what_is_no_range_is_said_so(text, said):
