@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError, DataError
-from stream.cli.shared import note
 from stream.model.feeds import FieldType
 from stream.planning.templates.answers import Measured
 
@@ -133,11 +132,6 @@ def _values(
         values = values_in(path) if from_file else _stripped(text.split(","))
         if not values:
             raise ConfigError(f"there are no values of {field!r}", hint="write --values A,B,...")
-        if seen and not set(seen) & set(values):
-            note(
-                f"no row of the sample has one of these values of {field}:"
-                " capitals and spaces count"
-            )
         return values
     if from_sample:
         if not seen:

@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import WindowKey
@@ -23,7 +23,7 @@ from stream.decisions.release import alarm_records, count_records, decision_reco
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
@@ -70,16 +70,13 @@ def compare(
         to_the_end: whether the records reach up to there, so that none may be missing behind.
     """
     comparing = _Comparing(alarms, ledger, records, through)
-    shown: defaultdict[str, list[int]] = defaultdict(list)
-    for number in comparing.without_row:
-        if number.ledger == ledger.ledger_id:
-            shown[number.alarm].append(number.sequence)
+    shown = {one.alarm for one in comparing.without_row if one.ledger == ledger.ledger_id}
     problems = [
         f"{many} published record(s) are no {kind} of this version"
         for kind, many in records.unreadable.items()
     ]
-    for alarm in sorted(shown.keys() | through.keys()):
-        problems += comparing.alarm(alarm, shown[alarm], to_the_end=to_the_end)
+    for alarm in sorted(shown | through.keys()):
+        problems += comparing.alarm(alarm, to_the_end=to_the_end)
     for number in sorted(comparing.without_row):
         problems += comparing.by_record_alone(number)
     alone = [
@@ -108,9 +105,11 @@ class _Comparing:
         self.alone: Counter[str] = Counter()
         """How many decisions were compared with their own records alone, by alarm."""
 
-    def alarm(self, alarm: str, shown: Collection[int], *, to_the_end: bool) -> Iterator[str]:
+    def alarm(self, alarm: str, *, to_the_end: bool) -> Iterator[str]:
         """Compare the decisions of an alarm, from the first that is shown on, with their rows."""
-        left = self._through.get(alarm, 0)
+        ledger_id, left = self._ledger.ledger_id, self._through.get(alarm, 0)
+        mine = (one for one in self.without_row if one.ledger == ledger_id)
+        shown = [one.sequence for one in mine if one.alarm == alarm]
         if not shown:
             if left:
                 self.notes.append(f"{alarm}: none of its {left} published decisions is shown")

@@ -87,10 +87,19 @@ class AlarmSurvey:
         ready, times = fates == Fate.USED, batch.time_ms
         began, ended = (np.searchsorted(at, times, "right") for at in (self._starts, self._ends))
         inside = began > ended
-        fates[ready & dated & ~inside] = Fate.UNASKED
+        outside = np.flatnonzero(ready & dated & ~inside)
+        fates[outside[~self._some_run(times[outside])]] = Fate.UNASKED
         usable = ready & in_time & inside
         self.usable += int(np.count_nonzero(usable))
         return fates, ready, usable
+
+    def _some_run(self, times: NDArray[np.int64]) -> _Mask:
+        """Tell at which times a window runs, also one that reaches beyond the history."""
+        first, last = self.alarm.calendar.containing(times)
+        starts, place = np.unique(first, return_inverse=True)
+        running = map(self.alarm.calendar.next_active, starts.tolist())
+        runs: _Mask = np.array([*running], np.int64)[place] <= last
+        return runs
 
 
 class FeedSurvey:
