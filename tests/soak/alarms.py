@@ -90,9 +90,7 @@ _FILE = """\
 timezone: UTC
 ledger: {ledger}
 publish_interval: 250ms
-metrics:
-  public: "127.0.0.1:${{SOAK_PUBLIC:-0}}"
-  custodian: "127.0.0.1:${{SOAK_CUSTODIAN:-0}}"
+metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 kafka:
   bootstrap: {bootstrap}
   group: soak

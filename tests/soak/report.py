@@ -52,7 +52,6 @@ def page(soaked: Soaked, truth: Truth, wrong: Sequence[str]) -> str:
         ("Milliseconds from a window's cut to its last alarm", _delays(soaked)),
         ("Memory, threads and files", _growth(soaked)),
         ("The ledger", _ledger(soaked)),
-        ("Metrics pages", _pages(soaked)),
     ):
         lines += ["", f"## {title}", "", *table]
     return "\n".join([*lines, ""])
@@ -174,21 +173,6 @@ def _ledger(soaked: Soaked) -> Iterator[str]:
     yield ""
     rows = [[table, f"{most:,}", f"{ledger.last[table]:,}"] for table, most in ledger.most.items()]
     yield from _table(["rows", "most", "at the end"], rows)
-
-
-def _pages(soaked: Soaked) -> Iterator[str]:
-    """A worker's pages answer from some time after its start on, until it ends."""
-    ready: set[int] = set()
-    looks = silent = 0
-    for one in soaked.lines("samples"):
-        if one["what"] != "pages":
-            continue
-        if one["answers"] == [200, 200]:
-            ready.add(one["pid"])
-        if one["pid"] in ready:
-            looks += 1
-            silent += one["answers"] != [200, 200]
-    yield f"{looks:,} looks at both pages of a worker that had answered before, {silent:,} in vain."
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

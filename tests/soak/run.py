@@ -6,8 +6,7 @@ Everything that is judged afterwards lies in one folder, so a soak can be judged
     about.json        pace, machine, versions, when the load began and ended
     faults.jsonl      what was done, from when to when
     ends.jsonl        how each process of a worker ended       worker-N-M.log   what it printed
-    samples.jsonl     memory, threads and files of workers; the ledger; whether pages answered
-    worker-N.T.prom   the custodian's page of worker N at T (ms)
+    samples.jsonl     memory, threads and files of workers; the ledger
     badges.parquet    the feeds' logs                          codecs.json      batches by codec
     partials.jsonl    every partial that was ever stored
     decisions.jsonl   alarms.jsonl                             what left, as the broker dated it

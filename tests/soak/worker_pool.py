@@ -12,7 +12,6 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from deploy.kafka.runtime import free_port
 from tests.soak.loops import Loop
 from tests.soak.worker import set_clock
 from tests.support.tree import ROOT
@@ -79,7 +78,6 @@ class WorkerPool(Loop):
         self._wanted = True
         self._again_s = [0.0] * WORKERS
         self._numbers = [0] * WORKERS
-        self._ports = [(free_port(), free_port()) for _ in range(WORKERS)]
         self.ends: list[End] = []
         for worker in range(WORKERS):
             set_clock(self._clock(worker), 0)
@@ -126,11 +124,6 @@ class WorkerPool(Loop):
         with self._lock:
             return [life for life in self._lives.values() if life.process.poll() is None]
 
-    def pages(self, worker: int) -> tuple[str, str]:
-        """Return the addresses of one's public and custodian's pages."""
-        public, custodian = self._ports[worker]
-        return f"http://127.0.0.1:{public}", f"http://127.0.0.1:{custodian}"
-
     def _clock(self, worker: int) -> Path:
         return self._folder / f"clock-{worker}"
 
@@ -159,7 +152,6 @@ class WorkerPool(Loop):
     def _begin(self, worker: int) -> Life:
         log = self._folder / f"worker-{worker}-{self._numbers[worker]}.log"
         self._numbers[worker] += 1
-        public, custodian = self._ports[worker]
         with log.open("wb") as opened:
             process = subprocess.Popen(
                 [
@@ -170,12 +162,7 @@ class WorkerPool(Loop):
                 stdout=opened,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "SOAK_PUBLIC": str(public),
-                    "SOAK_CUSTODIAN": str(custodian),
-                },
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
         return Life(worker, process.pid, _now_ms(), log, process)
 

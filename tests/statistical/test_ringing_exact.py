@@ -32,7 +32,7 @@ from operators.formulas.probe_ent import ProbeEnt
 from operators.noise import mixtures
 from operators.noise.mixtures import Mixture
 from operators.noise.source import KeyedNoise
-from operators.registry import ALL, create
+from operators.registry import create
 from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm
@@ -212,13 +212,3 @@ def test_deciders_without_a_law_say_so():
     """The sparse vector over capped sums has none."""
     nothing = SparseBand.planned(Sum(0, 4), Fraction(2), 4)
     assert nothing.chances(rows_of(nothing, (1, 2), 3), np.array([3])) is None
-
-
-def test_what_chooses_from_all_cells_says_so():
-    """Descriptors tell which laws are those of a cell alone in its window."""
-    assert {name for name, one in ALL.items() if one.collective} == {
-        "ppwlm",
-        "dppwlm",
-        "probe",
-        "probe-ent",
-    }
