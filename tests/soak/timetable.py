@@ -92,7 +92,7 @@ class Pace:
 SHORT: Final = Pace(
     name="short",
     load_s=78,
-    events_per_s=300,
+    events_per_s=200,
     people=150,
     window_s=4,
     step_s=2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -11,14 +11,23 @@ from tests.support.kafka import Broker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["broker", "own_broker"]
+__all__ = ["broker", "end_broker", "own_broker"]
+
+_RUNNING: Final[list[Broker]] = []
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """One Kafka broker for the whole session; tests take topics of their own and never kill it."""
     with Broker() as running:
+        _RUNNING.append(running)
         yield running
+
+
+def end_broker() -> None:
+    """End the session's broker, if it runs: an idle one takes a fiftieth of a core for nothing."""
+    while _RUNNING:
+        _RUNNING.pop().stop()
 
 
 @pytest.fixture

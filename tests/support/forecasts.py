@@ -40,7 +40,7 @@ class ForecastScenario(Scenario):
         text = super().config_text(public=public, custodian=custodian)
         keys = '    mechanism: {decider: {epsilon: "20", reference: {feed: forecast}}}\n'
         text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
-        text = text.replace("timing: {", "timing: {reference_timeout: 45s, ")
+        text = text.replace("timing: {", "timing: {reference_timeout: 25s, ")
         feed = _FEED.format(name=self.name, rooms=", ".join(ROOMS), key=_KEY.decode())
         return text.replace("budget:\n", f"{feed}budget:\n")
 

@@ -169,6 +169,8 @@ class Scenario:
     field_lines: str = ""
     more: str = ""
     _loaded: tuple[str, Alarms] | None = None
+    _lines: list[dict[str, Any]] = field(init=False, default_factory=list)
+    _read: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         """Write the configuration."""
@@ -243,9 +245,15 @@ class Scenario:
             worker.kill()
 
     def done(self, what: str) -> list[dict[str, Any]]:
-        """Return the journal's lines of one kind, in order."""
-        lines = (json.loads(line) for line in self.journal.read_text().splitlines())
-        return [line for line in lines if line["what"] == what]
+        """Return the journal's lines of one kind, in order; only what is new of it is read."""
+        with self.journal.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # it is being written
+                self._lines.append(json.loads(line))
+                self._read += len(line)
+        return [line for line in self._lines if line["what"] == what]
 
     def cursor_ms(self) -> int:
         """Return the start of the oldest undecided window, 0 before a worker registered it."""

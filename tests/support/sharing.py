@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pytest
 
-__all__ = ["share"]
+__all__ = ["on_a_broker", "share"]
 
 _BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
 _MINUTES: Final = (
@@ -34,11 +35,13 @@ _MINUTES: Final = (
     "integration/test_early_alarms.py",
 )
 """Whatever begins last must not be one of these: the run would wait for it alone."""
+_ON_A_BROKER: Final[set[Path]] = set()
 
 
 def share(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, then those on a broker; keep each file together."""
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    _ON_A_BROKER.update(tests[0].path for tests in files if any(map(_needs_broker, tests)))
     files.sort(key=_rank)  # in each rank as they were
     items[:] = [item for tests in files for item in tests]
 
@@ -47,7 +50,12 @@ def _rank(tests: list[pytest.Item]) -> int:
     place = "/".join(tests[0].path.parts[-2:])
     if place in _MINUTES:
         return _MINUTES.index(place)
-    return len(_MINUTES) + (not any(map(_needs_broker, tests)))
+    return len(_MINUTES) + (not on_a_broker(tests[0]))
+
+
+def on_a_broker(item: pytest.Item) -> bool:
+    """Tell whether a test of this one's file asks for a broker; those of later files may not."""
+    return item.path in _ON_A_BROKER
 
 
 def _needs_broker(item: pytest.Item) -> bool:
