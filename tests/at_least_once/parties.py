@@ -15,6 +15,7 @@ import signal
 import time
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPException
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka import KafkaConsumer, TopicPartition
@@ -188,17 +189,19 @@ mqtt:
         return {name: command.ended() for name, command in self.commands.items()}
 
     def all_readings(self) -> list[tuple[str, float]]:
-        """Return number and time of every reading in the log, copies as well."""
+        """Return number and time of every reading in the log, copies as well, which have its id."""
         places = [TopicPartition(self.readings, number) for number in range(_PARTITIONS)]
         with closing(KafkaConsumer(bootstrap_servers=self._bootstrap)) as consumer:
             consumer.assign(places)
             consumer.seek_to_beginning()
             ends = consumer.end_offsets(places)
             found: list[tuple[str, float]] = []
+            ids: dict[int, str] = {}
             while any(consumer.position(place) < ends[place] for place in places):
-                for records in consumer.poll(500).values():
-                    found += (
-                        (str(json.loads(record.value)["number"]), record.timestamp / 1000)
-                        for record in records
-                    )
+                for record in chain.from_iterable(consumer.poll(500).values()):
+                    event = json.loads(record.value)
+                    number, event_id = event["number"], event["event"]
+                    other = ids.setdefault(number, event_id) != event_id
+                    name = f"{number} under another id" if other else str(number)
+                    found.append((name, record.timestamp / 1000))
             return found
