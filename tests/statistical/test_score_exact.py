@@ -8,9 +8,7 @@ import pytest
 from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
 from operators.conditions.syntax import fold
-from operators.single.tslm import theoretical_limit
 from tests.statistical.condition_law import (
-    BETA,
     CASES,
     GROUPS,
     Case,
@@ -30,18 +28,20 @@ def counts(text, thresholds, tolerances):
 
 APART = counts(SHARED, {"a": 101, "b": 50, "c": 201}, (1, 1, 20))
 SHARING = [  # whoever is above 200 is far from all that is false: the narrow literal costs less
-    (counts("a OR b", {"a": 101, "b": 201}, (5, 0)), 11, 0.415),
-    (counts("a OR b", {"a": 101, "b": 151}, (0, 60)), 71, 0.065),
-    (APART, 41, 0.112),
+    counts("a OR b", {"a": 101, "b": 201}, (5, 0)),
+    counts("a OR b", {"a": 101, "b": 151}, (0, 60)),
+    APART,
 ]
 
 
 def test_the_score_is_the_condition_as_one_test_of_sensitivity_one():
     """200 random trees and 60 quantifiers: true iff >= 0, -k beyond tolerances, one step apart."""
-    assert [case for case in [*CASES, *GROUPS, *(one for one, *_ in SHARING)] if broken(case)] == []
+    assert [case for case in [*CASES, *GROUPS, *SHARING] if broken(case)] == []
 
 
-@pytest.mark.parametrize(("cases", "equals", "mores"), [(CASES, 50, 20), (GROUPS, 1, 1)])
+@pytest.mark.parametrize(
+    ("cases", "equals", "mores"), [([*CASES, *SHARING], 50, 20), (GROUPS, 1, 1)]
+)
 def test_the_score_has_all_the_steps_that_there_are(cases, equals, mores):
     """K is the length of the shortest way from true to false beyond tolerances, never less.
 
@@ -59,13 +59,6 @@ def test_the_score_has_all_the_steps_that_there_are(cases, equals, mores):
     assert equal + more > 40
     assert equal > equals
     assert more > mores
-
-
-@pytest.mark.parametrize(("case", "steps", "epsilon"), SHARING)
-def test_literals_on_one_statistic_leave_more_steps_than_the_strictest(case, steps, epsilon):
-    """By the distance on the line of counts, and what so many steps cost."""
-    assert case.score.steps == steps == case.distance()
-    assert theoretical_limit(steps, BETA, BETA) == pytest.approx(epsilon, abs=5e-4)
 
 
 def test_cells_with_other_thresholds_have_scores_of_their_own():
