@@ -6,7 +6,6 @@ import argparse
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
 
 from benchmarks.report import machine
 from deploy.kafka.broker import Broker
@@ -14,7 +13,7 @@ from tests.at_least_once.drill import FULL, run_drill
 from tests.at_least_once.report import page, servers
 from tests.support.tree import ROOT
 
-REPORT: Final = ROOT / "benchmarks" / "reports" / "at-least-once.md"
+REPORT = ROOT / "benchmarks" / "reports" / "at-least-once.md"
 
 
 def main() -> int:

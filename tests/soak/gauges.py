@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 import psycopg
 
 from tests.soak.loops import Loop
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.soak.database import Database
-    from tests.soak.worker_pool import WorkerPool
-
-_ROWS: Final = ("partials", "entries")
-_LEFT: Final = "SELECT coalesce(sum(value), 0) FROM tocsin_counters WHERE name LIKE 'published/%'"
+_ROWS = ("partials", "entries")
+_LEFT = "SELECT coalesce(sum(value), 0) FROM tocsin_counters WHERE name LIKE 'published/%'"
 
 
 class Gauges(Loop):
@@ -31,17 +24,17 @@ class Gauges(Loop):
         every_s: between two looks.
     """
 
-    def __init__(self, path: Path, pool: WorkerPool, database: Database, *, every_s: float) -> None:
+    def __init__(self, path, pool, database, *, every_s):
         super().__init__("gauges", self._note, every_s=every_s)
         self._path, self._pool, self._database = path, pool, database
 
-    def _note(self) -> None:
+    def _note(self):
         with self._path.open("a") as opened:
             opened.writelines(f"{json.dumps(line)}\n" for line in self._look())
 
-    def _look(self) -> list[dict[str, Any]]:
+    def _look(self):
         at_ms = time.time_ns() // 1_000_000
-        found: list[dict[str, Any]] = []
+        found = []
         for life in self._pool.lives():
             try:
                 process = psutil.Process(life.pid)
@@ -60,7 +53,7 @@ class Gauges(Loop):
             found.append({"what": "ledger", "at_ms": at_ms, **ledger})
         return found
 
-    def _ledger(self) -> dict[str, int] | None:
+    def _ledger(self):
         try:
             with self._database.connect() as connection:
                 (size,) = connection.execute("SELECT pg_database_size(current_database())")

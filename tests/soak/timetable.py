@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 
 class Fault(StrEnum):
@@ -89,7 +88,7 @@ class Pace:
     around_s: int
 
 
-SHORT: Final = Pace(
+SHORT = Pace(
     name="short",
     load_s=78,
     events_per_s=200,
@@ -121,7 +120,7 @@ SHORT: Final = Pace(
     around_s=12,
 )
 
-LONG: Final = Pace(
+LONG = Pace(
     name="long",
     load_s=2_280,
     events_per_s=2_000,
@@ -160,4 +159,4 @@ LONG: Final = Pace(
     around_s=60,
 )
 
-PACES: Final = {pace.name: pace for pace in (SHORT, LONG)}
+PACES = {pace.name: pace for pace in (SHORT, LONG)}

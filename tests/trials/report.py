@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from benchmarks.report import machine
 from stream.planning.locking import resolve
@@ -20,7 +19,7 @@ from stream.planning.templates.filling import fill
 from tests.support.commands import json_lines, tocsin
 from tests.trials.intents import INTENTS, Intent, all_ways, unkept
 
-REPORT: Final = Path("benchmarks/reports/intents.md")
+REPORT = Path("benchmarks/reports/intents.md")
 
 
 def tried(intent: Intent, folder: Path, *, every: int = 1) -> tuple[float, str, str]:
