@@ -6,10 +6,14 @@ import subprocess
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from tests.support.tree import ROOT
+
 if TYPE_CHECKING:
     from tests.at_least_once.drill import Outcome, Pace
 
-__all__ = ["page", "servers"]
+__all__ = ["REPORT", "page", "servers"]
+
+REPORT = ROOT / "benchmarks" / "reports" / "at-least-once.md"
 
 _HELD = """\
 Every notice reached the web server and Alertmanager, every alarm the listener on MQTT, and every

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise, product
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -101,18 +100,6 @@ def test_the_farthest_draws_are_rounded_as_well():
     drawn = [Fraction(1, 1 << 66), 1 - Fraction(3, 1 << 66)]
     for each, at in zip(found, drawn, strict=True):
         assert normal((each - HALF) * MU) < at < normal((each + HALF) * MU)
-
-
-@pytest.mark.parametrize("upper", [False, True])
-def test_a_far_draw_is_proposed_as_well_as_a_near_one(upper, monkeypatch):
-    """Fine cells in either tail: a proposal that is far off would be put right cell by cell."""
-    line = line_of(Fraction(1, 1 << 28))
-    asked = Mock(side_effect=line.bounds)
-    monkeypatch.setattr(Quantiles, "bounds", asked)
-    word = (3 << 24) + 1000
-    words = np.array([ONE - 1 - word if upper else word], dtype=np.uint64)
-    NormalDraws(words, lambda: 1 << 63).cells(line)
-    assert 0 < asked.call_count < 20
 
 
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
