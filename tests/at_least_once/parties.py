@@ -15,14 +15,13 @@ import signal
 import time
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPException
-from itertools import chain
 
-from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
 from tests.support.boarded import Topics
 from tests.support.buffers import has_session
+from tests.support.kafka import read_all
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -184,18 +183,11 @@ mqtt:
 
     def all_readings(self) -> list[tuple[str, float]]:
         """Return number and time of every reading in the log, copies as well, which have its id."""
-        places = [TopicPartition(self.readings, number) for number in range(_PARTITIONS)]
-        with closing(KafkaConsumer(bootstrap_servers=self._bootstrap)) as consumer:
-            consumer.assign(places)
-            consumer.seek_to_beginning()
-            ends = consumer.end_offsets(places)
-            found = []
-            ids = {}
-            while any(consumer.position(place) < ends[place] for place in places):
-                for record in chain.from_iterable(consumer.poll(500).values()):
-                    event = json.loads(record.value)
-                    number, event_id = event["number"], event["event"]
-                    other = ids.setdefault(number, event_id) != event_id
-                    name = f"{number} under another id" if other else str(number)
-                    found.append((name, record.timestamp / 1000))
-            return found
+        found, ids = [], {}
+        for record in read_all(self._bootstrap, self.readings):
+            event = json.loads(record.value)
+            number, event_id = event["number"], event["event"]
+            other = ids.setdefault(number, event_id) != event_id
+            name = f"{number} under another id" if other else str(number)
+            found.append((name, record.timestamp / 1000))
+        return found

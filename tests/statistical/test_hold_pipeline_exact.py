@@ -24,9 +24,7 @@ USER = (
     " contribution: {max_groups_per_window: 30, max_events_per_group: 3}"
 )
 MORE = ("", ", repeat_in: run")
-GAUSSIAN = f'{USER}, privacy: gdp, delta: "1e-6"'
 KINDS = [
-    ("tslm", TUMBLE, GAUSSIAN),
     *((f"{{svt: {{max_alarms: 10, repeat: 3{more}}}}}", TUMBLE, USER) for more in MORE),
     *((name, TUMBLE, USER) for name in ("tslm", "ppwlm", "dppwlm", "svt")),
     *((name, TUMBLE, "privacy_unit: event") for name in ("tslm", "dppwlm", "svt")),

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
-
-from kafka import KafkaProducer
 
 from accountant.records import REFERENCE_PARTITIONS
 from stream.events.marks import Mark, encode_mark
@@ -15,7 +12,7 @@ from tests.support.forms import EXPECTED_N, PEOPLE, USUAL, N
 from tests.support.scenario import ROOMS, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 WINDOW_MS = 3_000
 
@@ -46,28 +43,26 @@ class ForecastScenario(Scenario):
 
     def expect(self, start_ms: int) -> None:
         """Send the forecast of a window, not marked yet."""
-        self._send(
+        expected = [
             {
                 "key": room.encode(),
                 "value": json.dumps({"room": room, "n": EXPECTED_N, "ts": start_ms + at}).encode(),
             }
             for room, number in USUAL.items()
             for at in range(number)
-        )
+        ]
+        self.send(expected, f"{self.name}.forecast")
 
     def mark(self, time_ms: int) -> None:
         """Say in both partitions that the forecast is whole up to an instant."""
-        for partition in range(2):
-            value, headers = encode_mark(Mark("forecast", time_ms, partition, time_ms), _KEY)
-            self._send([{"value": value, "headers": headers, "partition": partition}])
-
-    def _send(self, records: Iterable[Mapping[str, Any]]) -> None:
-        with closing(
-            KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
-        ) as producer:
-            for record in records:
-                producer.send(f"{self.name}.forecast", **record)
-            producer.flush()
+        marks = [encode_mark(Mark("forecast", time_ms, at, time_ms), _KEY) for at in range(2)]
+        self.send(
+            [
+                {"value": value, "headers": headers, "partition": at}
+                for at, (value, headers) in enumerate(marks)
+            ],
+            f"{self.name}.forecast",
+        )
 
     def people(self, after_ms: int) -> int:
         """Send everybody into a window that starts after an instant; return its start.
