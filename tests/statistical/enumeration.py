@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from operators.noise.source import NoiseSource
 
@@ -143,7 +143,7 @@ def chi_square(counts: Ints, masses: Floats) -> float:
     kept = expected > 0
     assert not observed[~kept].any()
     statistic = float(((observed[kept] - expected[kept]) ** 2 / expected[kept]).sum())
-    return float(chi2.sf(statistic, int(kept.sum()) - 1))
+    return float(chdtrc(int(kept.sum()) - 1, statistic))
 
 
 def p_value(drawn: Ints, masses: Floats) -> float:
@@ -158,7 +158,7 @@ def bernoulli_chi_square(counts: Ints, draws: int, probabilities: Floats) -> flo
     variances = draws * probabilities * (1 - probabilities)
     kept = variances >= 25
     statistic = float((((counts - draws * probabilities) ** 2)[kept] / variances[kept]).sum())
-    return float(chi2.sf(statistic, int(kept.sum())))
+    return float(chdtrc(int(kept.sum()), statistic))
 
 
 class GivenNoise(NoiseSource):
