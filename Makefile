@@ -172,12 +172,7 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 
 .PHONY: at-least-once
 at-least-once: system $(DEV)  ## nine minutes in which all that `tocsin notify` and `tocsin mqtt` need die in turn; writes its report
-	$(BIN)/python -m tests.at_least_once --write
-
-.PHONY: board-pictures
-board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at (BOARD_PICTURES=.cache/board)
-	@mkdir -p $(or $(BOARD_PICTURES),.cache/board)
-	BOARD_PICTURES=$(or $(BOARD_PICTURES),.cache/board) $(PYTEST) tests/integration/test_board_in_chromium.py
+	$(PYTEST) tests/at_least_once --full --timeout=7200 --capture=no
 
 .PHONY: image-check
 image-check: system $(DEV) $(HELM)  ## the image from its Dockerfile: size, contents, a replay, a worker; the chart's ten minutes (PYTHON312=where one is)

@@ -11,11 +11,11 @@ from hypothesis import settings
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from tests.support.fixtures import broker, own_broker
+from tests.support.fixtures import broker, end_broker, own_broker
 from tests.support.postgres import postgres
 from tests.support.quickly import import_quickly
 from tests.support.schema import remember_the_schema
-from tests.support.sharing import share
+from tests.support.sharing import on_a_broker, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Share tests out to processes."""
     share(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """End the broker where the files that ask for one are over: they come first."""
+    if not on_a_broker(item):
+        end_broker()
 
 
 @pytest.hookimpl(wrapper=True)

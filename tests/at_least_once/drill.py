@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from tests.at_least_once.load import Readings, Windows, owed
 from tests.at_least_once.parties import Parties
@@ -46,8 +46,8 @@ class Pace:
     own_broker: bool
 
 
-SHORT: Final = Pace(1, 0.5, 1.0, 0.25, 0.02, own_broker=False)
-FULL: Final = Pace(6, 3.0, 4.0, 0.5, 0.02, own_broker=True)
+SHORT = Pace(1, 0.5, 1.0, 0.25, 0.02, own_broker=False)
+FULL = Pace(6, 3.0, 4.0, 0.5, 0.02, own_broker=True)
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def run_drill(pace: Pace, broker: Broker, folder: Path) -> Outcome:
         broker: that runs; it is killed where the pace says that it is the drill's own.
         folder: for files of the parties.
     """
-    done: Counter[str] = Counter()
+    done = Counter()
     with Parties(broker, folder) as parties:
         began_s = time.time()
         with (
@@ -99,9 +99,9 @@ def run_drill(pace: Pace, broker: Broker, folder: Path) -> Outcome:
         return Outcome(*ways(), done, found, load_s)
 
 
-def _faults(pace: Pace, broker: Broker, parties: Parties) -> list[Fault]:
+def _faults(pace, broker, parties):
     """Return every fault: its name, how it begins and how it ends."""
-    crashes: list[Fault] = [
+    crashes = [
         *(
             (f"{name} killed", partial(parties.kill, name), partial(parties.start, name))
             for name in parties.commands
@@ -129,7 +129,7 @@ def _faults(pace: Pace, broker: Broker, parties: Parties) -> list[Fault]:
     return found
 
 
-def _ways(parties: Parties, windows: Windows, readings: Readings) -> tuple[list[Way], Way]:
+def _ways(parties, windows, readings):
     """Return every way of alarms and readings, and what Alertmanager told of."""
     notices, letters = owed(windows.published), list(parties.desk.taken)
     fired = {
@@ -155,9 +155,9 @@ def _ways(parties: Parties, windows: Windows, readings: Readings) -> tuple[list[
     ], Way("alarms of which Alertmanager told people", fired, people)
 
 
-def _judged(parties: Parties, ways: Callable[[], list[Way]]) -> list[str]:
+def _judged(parties, ways):
     """Wait until all has arrived, end the commands, and return what is wrong."""
-    found: list[str] = []
+    found = []
     states = parties.ear.states
     try:
         wait_until("all arrives", lambda: not any(way.lost for way in ways()), every_s=1.0)
@@ -171,12 +171,12 @@ def _judged(parties: Parties, ways: Callable[[], list[Way]]) -> list[str]:
     return found
 
 
-def _notice(told: dict[str, Any]) -> str:
+def _notice(told):
     """Return which notice a letter is."""
     return f"{told['status']} {told['group'].get('room', told['window_start'])}"
 
 
-def _alert(alert: dict[str, dict[str, str]]) -> str:
+def _alert(alert):
     """Return the notice that an alert is: further windows are copies of the first."""
     notes, labels = alert["annotations"], alert["labels"]
     if labels["alertname"] != "crowd":

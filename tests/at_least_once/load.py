@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafka.errors import KafkaError
 from paho.mqtt import client as mqtt
@@ -19,12 +19,11 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.boarded import Topics
 
 __all__ = ["Readings", "Window", "Windows", "owed"]
 
-_LONGEST: Final = 4  # windows that a room fires in a row
-_DENIED: Final = 7  # one window in so many
+_LONGEST = 4  # windows that a room fires in a row
+_DENIED = 7  # one window in so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Window:
     left_s: float
 
 
-def _firing(number: int) -> tuple[str, ...]:
+def _firing(number):
     """Return the rooms that fire in a window: a new one in each, which fires up to four times."""
     newest_first = range(number, max(number - _LONGEST, -1), -1)
     return tuple(f"room-{room}" for room in newest_first if number - room <= room % _LONGEST)
@@ -54,8 +53,8 @@ def owed(windows: Sequence[Window]) -> dict[str, float]:
     A room begins to fire where it rings, and is resolved where it does not; a window that is denied
     says that and nothing else. This is computed beside the lifecycle of the product, not by it.
     """
-    found: dict[str, float] = {}
-    before: set[str] = set()
+    found = {}
+    before = set()
     for number, window in enumerate(windows):
         if window.denied:
             found[f"denied {iso_utc(number * HOUR_MS)}"] = window.left_s
@@ -78,23 +77,23 @@ class Windows(Loop):
         every_s: pause between two windows.
     """
 
-    def __init__(self, topics: Topics, *, every_s: float) -> None:
+    def __init__(self, topics, *, every_s):
         super().__init__("windows", self._next, every_s=every_s)
-        self.published: list[Window] = []
+        self.published = []
         self._topics = topics
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End without an alarm."""
         super().__exit__()
         self.check()
         self._publish((), denied=False)
 
-    def _next(self) -> None:
+    def _next(self):
         number = len(self.published)
         denied = number % _DENIED == _DENIED - 2
         self._publish(() if denied else _firing(number), denied=denied)
 
-    def _publish(self, rooms: tuple[str, ...], *, denied: bool) -> None:
+    def _publish(self, rooms, *, denied):
         """Send a window until Kafka has it: some are sent twice, as a worker may do."""
         while True:
             try:
@@ -114,9 +113,9 @@ class Readings(Loop):
         every_s: pause between two readings.
     """
 
-    def __init__(self, port: int, *, every_s: float) -> None:
+    def __init__(self, port, *, every_s):
         super().__init__("readings", self._publish, every_s=every_s)
-        self.sent_s: list[float] = []
+        self.sent_s = []
         self._acknowledged = 0
         self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="sensors")
         self._client.on_publish = self._acknowledge
@@ -124,7 +123,7 @@ class Readings(Loop):
         self._client.connect(HOST, port)
         self._client.loop_start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """Wait until every reading was acknowledged."""
         super().__exit__()
         self.check()
@@ -132,10 +131,10 @@ class Readings(Loop):
         self._client.disconnect()
         self._client.loop_stop()
 
-    def _acknowledge(self, *_: object) -> None:
+    def _acknowledge(self, *_):
         self._acknowledged += 1
 
-    def _publish(self) -> None:
+    def _publish(self):
         number = len(self.sent_s)
         self.sent_s.append(time.time())
         reading = json.dumps({"number": number})

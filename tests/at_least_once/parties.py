@@ -16,26 +16,20 @@ import time
 from contextlib import ExitStack, closing
 from functools import partial
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
 from stream.logs.lines import Line
 from tests.support.boarded import Topics
+from tests.support.kafka import read_all
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.kafka import Broker
-
 __all__ = ["Desk", "Ear", "Parties"]
 
-_PARTITIONS: Final = 2
+_PARTITIONS = 2
 
 
 class Desk(Inbox):
@@ -45,9 +39,9 @@ class Desk(Inbox):
         port: of a server behind it, which is asked what to answer; 0 for none.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port=0):
         super().__init__()
-        self.taken: list[tuple[str, float, Any]] = []
+        self.taken = []
         self._port = port
 
     def answer(self, path: str, content: bytes) -> int:
@@ -57,7 +51,7 @@ class Desk(Inbox):
             self.taken.append((path, time.time(), json.loads(content)))
         return status
 
-    def _passed_on(self, path: str, content: bytes) -> int:
+    def _passed_on(self, path, content):
         with closing(HTTPConnection(HOST, self._port, timeout=PATIENCE_S)) as there:
             try:
                 there.request("POST", path, content, {"Content-Type": "application/json"})
@@ -73,9 +67,9 @@ class Ear:
         port: of the broker, which may not be there yet.
     """
 
-    def __init__(self, port: int) -> None:
-        self.heard: list[tuple[str, float]] = []
-        self.states: dict[str, str] = {}
+    def __init__(self, port):
+        self.heard = []
+        self.states = {}
         self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         self._client.on_connect = lambda client, *_: client.subscribe("tocsin/alarms/#", qos=1)
         self._client.on_message = self._hear
@@ -88,7 +82,7 @@ class Ear:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def _hear(self, _client: object, _data: object, message: mqtt.MQTTMessage) -> None:
+    def _hear(self, _client, _data, message):
         room = message.topic.rpartition("/")[2]
         self.states[room] = json.loads(message.payload)["state"]
         self.heard.append((room, time.time()))
@@ -102,7 +96,7 @@ class Parties:
         folder: for their files.
     """
 
-    def __init__(self, broker: Broker, folder: Path) -> None:
+    def __init__(self, broker, folder):
         name = f"drill-{time.time_ns()}"
         self.topics = Topics(broker, name)
         self.readings = f"{name}.readings"
@@ -115,7 +109,7 @@ class Parties:
         )
         self.gate = Desk(self.alertmanager.port)
         self.ear = Ear(self.home.port)
-        self.commands: dict[str, Command] = {}
+        self.commands = {}
         self._bootstrap, self._folder = broker.bootstrap, folder
         notify, mqtt_source = (folder / f"{command}.yaml" for command in ("notify", "mqtt"))
         notify.write_text(
@@ -145,7 +139,7 @@ mqtt:
 """
         )
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         """Start them, the servers first."""
         with ExitStack() as stack:
             stack.callback(self.topics.close)
@@ -164,7 +158,7 @@ mqtt:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End all there is."""
         self._stack.close()
 
@@ -193,17 +187,12 @@ mqtt:
         return any(Line.UNDELIVERED in log.read_text("utf-8") for log in logs)
 
     def all_readings(self) -> list[tuple[str, float]]:
-        """Return number and time of every reading in the log, copies as well."""
-        places = [TopicPartition(self.readings, number) for number in range(_PARTITIONS)]
-        with closing(KafkaConsumer(bootstrap_servers=self._bootstrap)) as consumer:
-            consumer.assign(places)
-            consumer.seek_to_beginning()
-            ends = consumer.end_offsets(places)
-            found: list[tuple[str, float]] = []
-            while any(consumer.position(place) < ends[place] for place in places):
-                for records in consumer.poll(500).values():
-                    found += (
-                        (str(json.loads(record.value)["number"]), record.timestamp / 1000)
-                        for record in records
-                    )
-            return found
+        """Return number and time of every reading in the log, copies as well, which have its id."""
+        found, ids = [], {}
+        for record in read_all(self._bootstrap, self.readings):
+            event = json.loads(record.value)
+            number, event_id = event["number"], event["event"]
+            other = ids.setdefault(number, event_id) != event_id
+            name = f"{number} under another id" if other else str(number)
+            found.append((name, record.timestamp / 1000))
+        return found

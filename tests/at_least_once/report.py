@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import subprocess
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.at_least_once.drill import Outcome, Pace
-    from tests.at_least_once.verdict import Way
 
-__all__ = ["page", "servers"]
+__all__ = ["REPORT", "page", "servers"]
 
-_HELD: Final = """\
+REPORT = ROOT / "benchmarks" / "reports" / "at-least-once.md"
+
+_HELD = """\
 Every notice reached the web server and Alertmanager, every alarm the listener on MQTT, and every
 reading that was acknowledged to a sensor is in the log; nothing arrived that nobody had sent. No
 notice was given up, and whoever was told to end did so with code 0."""
-_MEANING: Final = """\
+_MEANING = """\
 Copies are what at least once means. Alertmanager is told again every second of what fires, and MQTT
 after every connection; the copies of a notice have one `notice_id`. A delay counts from when
 Kafka had the whole window, or from when a sensor had its reading, to the first arrival: the longest
 ones are those of who was away."""
-_TOLD: Final = """\
+_TOLD = """\
 Alertmanager keeps alerts in memory: one that it took and that was resolved before it told anybody,
 as it was killed or had been away meanwhile, is not told of. The last row counts the alarms, by what
 its own receiver was told."""
@@ -61,12 +62,12 @@ def servers() -> str:
     return f"Mosquitto {mosquitto.split()[0]}, Alertmanager {alertmanager.split()[0]}."
 
 
-def _says(*command: str) -> str:
+def _says(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
-def _table(ways: list[Way]) -> Iterator[str]:
+def _table(ways):
     yield "| way | sent | arrived | lost | copies | median delay | 99 % | longest |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     for way in ways:
@@ -76,7 +77,7 @@ def _table(ways: list[Way]) -> Iterator[str]:
         yield f"| {way.name} | {' | '.join(f'{one:,}' for one in counts)} | {' | '.join(shown)} |"
 
 
-def _delay(delays: list[float], share: float) -> str:
+def _delay(delays, share):
     if not delays:
         return ""
     delay_s = delays[min(int(share * len(delays)), len(delays) - 1)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Way", "wrong"]
 
-_SHOWN: Final = 5
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Way:
 
     def firsts(self) -> dict[str, float]:
         """Return what arrived, and when it did so first."""
-        found: dict[str, float] = {}
+        found = {}
         for what, at_s in self.arrivals:
             found[what] = min(at_s, found.get(what, at_s))
         return found

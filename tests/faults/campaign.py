@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from multiprocessing import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tests.faults.mutants import MUTANTS, mutated
 from tests.faults.scene import WINDOWS
@@ -17,7 +17,7 @@ from tests.support.schema import remember_the_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_CHUNK: Final = 10
+_CHUNK = 10
 
 
 def campaign(seeds: Iterable[int]) -> Iterator[Outcome]:
@@ -50,7 +50,7 @@ def first_violation(
 
 
 def _processes():
-    cores: SimpleQueue[int] = SimpleQueue()
+    cores = SimpleQueue()
     allowed = sorted(os.sched_getaffinity(0))
     for core in allowed:
         cores.put(core)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError
@@ -12,10 +11,10 @@ from aiokafka.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPar
 from stream.events.records import Record, Records
 from tests.faults.schedule import PROCESS, Killed
 
-_SESSION_S: Final = 6.0
-_LOST_S: Final = 10.0
+_SESSION_S = 6.0
+_LOST_S = 10.0
 """After which a sender gives up on an answer."""
-_MOST_RECORDS: Final = 20
+_MOST_RECORDS = 20
 
 
 class _Client:
@@ -25,7 +24,7 @@ class _Client:
         broker: of the world.
     """
 
-    def __init__(self, broker) -> None:
+    def __init__(self, broker):
         self.broker = broker
         self.schedule = broker.schedule
         self.process = PROCESS.get()
@@ -50,7 +49,7 @@ class _Client:
 class Producer(_Client):
     """An idempotent producer: its records arrive in the order in which they were sent, once."""
 
-    def __init__(self, broker, **_options) -> None:
+    def __init__(self, broker, **_options):
         super().__init__(broker)
         self._busy_s = 0.0
 
@@ -137,17 +136,17 @@ class Consumer(_Client):
         isolation_level="read_uncommitted",
         value_deserializer=None,
         **_options,
-    ) -> None:
+    ):
         super().__init__(broker)
         self._group = None if group_id is None else groups[group_id]
         self._committed = isolation_level == "read_committed"
         self._columns = value_deserializer is not None
-        self._positions: dict[TopicPartition, int | None] = {}
-        self._paused: set[TopicPartition] = set()
-        self.topics: list[str] = []
+        self._positions = {}
+        self._paused = set()
+        self.topics = []
         """What it subscribed to."""
         self._fetcher = SimpleNamespace(error_future=self.schedule.loop.create_future())
-        self.listener: Any = None
+        self.listener = None
 
     async def start(self):
         """Connect, and join the group."""
@@ -259,7 +258,7 @@ class Consumer(_Client):
 
     def _fetched(self, wanted):
         most = self.schedule.random.randrange(1, _MOST_RECORDS)
-        found: dict[TopicPartition, list[Any]] = {}
+        found = {}
         for place in wanted:
             position = self._positions[place]
             if position is None or place in self._paused:
@@ -297,9 +296,9 @@ def _columns(entries):
 class Group:
     """A consumer group: members learn late of what others read meanwhile."""
 
-    def __init__(self, broker) -> None:
+    def __init__(self, broker):
         self._broker = broker
-        self._members: list[Consumer] = []
+        self._members = []
         self._generation = 0
 
     def join(self, member):
@@ -322,7 +321,7 @@ class Group:
         schedule.happened["rebalance"] += 1
         members = list(self._members)
         schedule.random.shuffle(members)
-        shares: dict[Consumer, list[TopicPartition]] = {member: [] for member in members}
+        shares = {member: [] for member in members}
         places = [
             p for member in members[:1] for t in member.topics for p in self._broker.places(t)
         ]

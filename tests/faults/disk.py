@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 from sqlalchemy import exc
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accountant.store.store import Store
-    from tests.faults.schedule import Process, Schedule
 
-_SIDES: Final = ("-wal", "-shm")
-_HEADS: Final = ".heads"
+_SIDES = ("-wal", "-shm")
+_HEADS = ".heads"
 
 
 class Disk:
@@ -40,7 +39,7 @@ class Disk:
         folder: of its own.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         folder.mkdir()
         self.folder = folder
         self.file = folder / "ledger.sqlite"
@@ -49,7 +48,7 @@ class Disk:
         self.url = f"sqlite:///{self.file}"
         self.synced_heads = b""
         """What of the file of heads outlives a power cut."""
-        self.stores: list[Store] = []
+        self.stores = []
 
     @property
     def exists(self) -> bool:
@@ -156,11 +155,11 @@ class Storage:
         schedule: of the world.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule):
         self.schedule = schedule
-        self.disks: list[Disk] = []
-        self._hasty: dict[int, str] = {}
-        self._locks: dict[tuple[int, int], tuple[int, Process]] = {}
+        self.disks = []
+        self._hasty = {}
+        self._locks = {}
 
     def disk_of(self, path: str) -> Disk | None:
         """Return the disk that a file lies on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from aiokafka import TopicPartition
@@ -22,18 +22,15 @@ from stream.kafka.topics import TopicFacts, plan
 from tests.faults.recount import PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.faults.schedule import Process
 
-    from stream.model.alarms import Alarms
-    from tests.faults.schedule import Process, Schedule
-
-_REQUEST_S: Final = 10
+_REQUEST_S = 10
 
 
 class _Place(TopicPartition):  # type: ignore[misc]  # aiokafka ships no stubs
     """A partition whose place in a set does not depend on how the process hashes strings."""
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         return hash((crc32(self.topic.encode()), self.partition))
 
 
@@ -44,7 +41,7 @@ class Transaction:
     committed: bool | None = None
 
 
-_NONE: Final = Transaction(committed=True)
+_NONE = Transaction(committed=True)
 """That of a record which was sent in none."""
 
 
@@ -92,13 +89,13 @@ class Broker:
         alarms: which topics there are.
     """
 
-    def __init__(self, schedule: Schedule, alarms: Alarms) -> None:
+    def __init__(self, schedule, alarms):
         self.schedule = schedule
-        self.on_send: list[Callable[[str, bytes], None]] = []
-        self.on_append: list[Callable[[str, Entry], None]] = []
-        self.facts: dict[str, TopicFacts] = {}
-        self._logs: dict[tuple[str, int], _Partition] = {}
-        self._dated: set[str] = set()
+        self.on_send = []
+        self.on_append = []
+        self.facts = {}
+        self._logs = {}
+        self._dated = set()
         self.order = 0
         """How many records were appended to all topics."""
         for topic in plan(alarms, partitions=PARTITIONS):

@@ -10,7 +10,7 @@ import asyncio
 import os
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 from unittest import mock
 
 from accountant.budget.filter import UserFilter
@@ -35,10 +35,10 @@ from tests.faults.scene import alarms
 from tests.faults.seams import around
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
-MUTANTS: Final[dict[str, list[tuple[Any, str, Callable[..., Any]]]]] = {}
+MUTANTS = {}
 """By what is wrong: attributes, and what is called for each instead, given what it was first."""
 
 

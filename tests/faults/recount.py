@@ -9,7 +9,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tests.support.hostile import home
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from tests.faults.log import Entry
 
-ROOMS: Final = ("atrium", "library")
-PARTITIONS: Final = 2
-WINDOW_MS: Final = 10_000
-GRACE_MS: Final = 1_000
-ALLOWED_SKEW_MS: Final = 2_000
-EVENTS: Final = 2
+ROOMS = ("atrium", "library")
+PARTITIONS = 2
+WINDOW_MS = 10_000
+GRACE_MS = 1_000
+ALLOWED_SKEW_MS = 2_000
+EVENTS = 2
 """Events of a person that a room counts in a window; of rooms, one."""
 
 
@@ -34,8 +34,8 @@ def recount(log: Sequence[tuple[int, Entry]], start_ms: int) -> tuple[int, ...]:
         log: of the feed, what was committed: ``(partition, entry)`` by partition and offset.
         start_ms: of the window.
     """
-    room_of: dict[str, str] = {}
-    seen: defaultdict[str, set[str]] = defaultdict(set)
+    room_of = {}
+    seen = defaultdict(set)
     end_ms = start_ms + WINDOW_MS
     for partition, entry in log:
         event = _event(entry.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from benchmarks.report import machine
 from tests.faults.mutants import MUTANTS
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.faults.world import Outcome
 
-_FOLDER: Final = re.compile(r"/\S*/tocsin-faults-[^/]+")
+_FOLDER = re.compile(r"/\S*/tocsin-faults-[^/]+")
 """Where a world keeps its files: another place each time."""
 
 

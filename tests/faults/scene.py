@@ -7,7 +7,7 @@ import json
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 
@@ -18,10 +18,9 @@ from tests.support.hostile import home
 
 if TYPE_CHECKING:
     from stream.model.alarms import Alarms
-    from tests.faults.log import Broker
 
-TOPIC: Final = "badges"
-_CONFIG: Final = """\
+TOPIC = "badges"
+_CONFIG = """\
 timezone: UTC
 ledger: LEDGER
 publish_interval: 2s
@@ -56,8 +55,8 @@ alarms:
     tolerance: 2
     timing: {grace: 1s, publish_delay: 250ms, decide_timeout: 10m}
 """
-WINDOWS: Final = 5
-_WINDOW_EPSILON: Final = 1.4
+WINDOWS = 5
+_WINDOW_EPSILON = 1.4
 """What a window costs, and a little more."""
 
 
@@ -84,11 +83,11 @@ class Sensors:
         transactions: whether some of it is sent in transactions, which may abort.
     """
 
-    def __init__(self, broker: Broker, *, transactions: bool) -> None:
+    def __init__(self, broker, *, transactions):
         self._broker, self._transactions = broker, transactions
         self._schedule = broker.schedule
         self._random = broker.schedule.random
-        self._sent: list[tuple[int, bytes]] = []
+        self._sent = []
 
     async def send(self, until_ms: int) -> None:
         """Send events until an instant."""

@@ -15,12 +15,12 @@ import threading
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-EPOCH_MS: Final = 1_700_000_000_000
+EPOCH_MS = 1_700_000_000_000
 """What the world's clock shows at the start, in milliseconds since 1970: a multiple of 10 s."""
 
 
@@ -51,9 +51,9 @@ class Process:
     """Called once it is dead: what the world does for the dead, as expiring their sessions."""
 
 
-WORLD: Final = Process("world")
+WORLD = Process("world")
 """What is no process: sensors, faults, and the world's own view of files."""
-PROCESS: Final[ContextVar[Process]] = ContextVar("process", default=WORLD)
+PROCESS = ContextVar("process", default=WORLD)
 """Who is running."""
 
 
@@ -92,7 +92,7 @@ class Weather:
 class _Wait:
     """A strand that waits to be told to go on, once."""
 
-    def __init__(self, strand: _Strand) -> None:
+    def __init__(self, strand):
         self._strand = strand
         self._over = False
 
@@ -106,12 +106,12 @@ class _Wait:
 class _Strand(threading.Thread):
     """A thread that runs while the loop's thread waits for it, and waits while that runs."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(name="strand", daemon=True)
         self._go, self._back = threading.Lock(), threading.Lock()
         self._go.acquire()
         self._back.acquire()
-        self.call: Callable[[], None] = bool
+        self.call = bool
         self.start()
 
     def resume(self):
@@ -133,13 +133,13 @@ class _Strand(threading.Thread):
             self.hand_back()
 
 
-_IDLE: Final[list[_Strand]] = []
+_IDLE = []
 
 
 class _Loop(asyncio.BaseEventLoop):
     """An event loop whose clock jumps to the next thing to do."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule):
         super().__init__()
         self._schedule = schedule
         self._now_s = 0.0
@@ -180,7 +180,7 @@ class Schedule:
         trace: told what happens: world time in ms, who, what.
     """
 
-    def __init__(self, seed: int, trace: Callable[[int, str, str], None] | None = None) -> None:
+    def __init__(self, seed, trace=None):
         self.random = random.Random(seed)
         self.loop = _Loop(self)
         self.loop.set_exception_handler(lambda *_: None)  # the dead leave errors behind

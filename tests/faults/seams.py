@@ -16,7 +16,7 @@ from collections import defaultdict
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from sqlalchemy.engine.default import DefaultDialect
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tests.faults.schedule import Process, Schedule
     from tests.faults.watch import Watch
 
-_SETTLED_MS: Final = 3_000
+_SETTLED_MS = 3_000
 
 
 class WorkerPool:
@@ -60,10 +60,10 @@ class WorkerPool:
         schedule: of the world.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule):
         self._schedule = schedule
-        self._tasks: dict[Process, Any] = {}
-        self._ready_ms: dict[Process, int] = {}
+        self._tasks = {}
+        self._ready_ms = {}
 
     def host(self, tasks: Any, _hooks: Any) -> int:
         """Stand in for Faust: run a worker's tasks, each guarded, until it is killed."""
@@ -123,7 +123,7 @@ class WorkerPool:
 class _Inline:
     """A thread that has done its work once it is started."""
 
-    def __init__(self, *, target: Callable[[], None], **_options: Any) -> None:
+    def __init__(self, *, target, **_options):
         self.start = target
 
     def join(self, _timeout):
@@ -156,7 +156,7 @@ def world_of(
     locks = SimpleNamespace(**{**vars(headfile.fcntl), "flock": storage.flock})
     groups = defaultdict(partial(Group, broker))
     consumer, producer = partial(Consumer, broker, groups), partial(Producer, broker)
-    seams: list[tuple[Any, str, Any]] = [
+    seams = [
         (asyncio, "run", schedule.run),
         (time, "sleep", schedule.sleep),
         (time, "monotonic", schedule.loop.time),

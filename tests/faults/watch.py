@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from accountant.errors import (
     ClockError,
@@ -27,11 +27,10 @@ from tests.faults.schedule import PROCESS
 if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from stream.model.alarms import Alarms
-    from tests.faults.disk import Disk, Storage
-    from tests.faults.log import Broker
+    from tests.faults.disk import Disk
     from tests.faults.schedule import Process
 
-_PASSING: Final = (DependencyError, ClockError)
+_PASSING = (DependencyError, ClockError)
 
 
 class Watch:
@@ -43,27 +42,27 @@ class Watch:
         alarms: the configuration, on any ledger.
     """
 
-    def __init__(self, broker: Broker, storage: Storage, alarms: Alarms) -> None:
-        self.violations: list[str] = []
+    def __init__(self, broker, storage, alarms):
+        self.violations = []
         self.published = Topic()
-        self.begin_ms: int | None = None
+        self.begin_ms = None
         """Start of the first window that any ledger has to decide."""
         self.rolled_back = False
         """Whether somebody put an older copy in place, lost a ledger or had two copies."""
         self.handed_over = False
         """Whether there was more than one ledger."""
-        self.excused: list[tuple[int, int]] = []
+        self.excused = []
         """Starts of windows that no ledger has to decide: none was there."""
         self._broker, self._storage = broker, storage
         self._wall_units = int(alarms.budget.epsilon_max * 10**12)
-        self._kafka: Any = alarms.kafka
+        self._kafka = alarms.kafka
         self._topic = next(iter(alarms.feeds.values())).topic
         self._draws = defaultdict(list)
         """By window: what each draw saw, and the rooms that it let fire."""
-        self._stored: dict[tuple[Disk, int], tuple[int, int]] = {}
+        self._stored = {}
         """By window: how many records there were then, and the entry that says how it ended."""
-        self._said: dict[Process, int] = {}
-        self._denied: list[tuple[int, str]] = []
+        self._said = {}
+        self._denied = []
         broker.on_send.append(self._sent)
         broker.on_append.append(self._appended)
 

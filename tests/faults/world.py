@@ -9,7 +9,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 
@@ -33,13 +33,13 @@ from tests.faults.watch import Watch
 from tests.support.schema import empty_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
-_PATIENCE_MS: Final = 240_000
-_BACK_S: Final = 3.0
+_PATIENCE_MS = 240_000
+_BACK_S = 3.0
 """After a custodian's work: what the dead had sent has arrived or is lost."""
-_FAULTS: Final = (
+_FAULTS = (
     "crash",
     "pair",
     "rebalance",
@@ -54,14 +54,14 @@ _FAULTS: Final = (
     "slow",
     "unlocked",
 )
-_WEATHER: Final[Mapping[str, Mapping[str, float]]] = {
+_WEATHER = {
     "slow": {"slowest_s": 0.5},
     "storage": {"unreachable": 0.01, "cut": 0.02, "unsure": 0.02},
     "unlocked": {"unlocked": 0.5},
     "network": {"lost": 0.05, "unanswered": 0.05, "refused": 0.02, "lost_bells": 0.5},
 }
 """Of faults that last as long as faults do: what they change."""
-_WAYS: Final = ("restore", "restore all", "lost wal", "copy", "lost", "second ledger", "power")
+_WAYS = ("restore", "restore all", "lost wal", "copy", "lost", "second ledger", "power")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ async def _death(process):
     await dead.wait()
 
 
-_NOBODY: Final = Process("nobody", dead=True)
+_NOBODY = Process("nobody", dead=True)
 
 
 @dataclass
@@ -137,7 +137,7 @@ class _Slot:
 
 
 class _World:
-    def __init__(self, seed, folder, trace, windows) -> None:
+    def __init__(self, seed, folder, trace, windows):
         self.windows = windows
         plain = alarms(windows)
         self.schedule = Schedule(seed, trace)

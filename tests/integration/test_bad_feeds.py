@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
+from itertools import cycle
 
 import pytest
-from kafka import KafkaProducer
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from accountant.errors import LogChangedError
@@ -157,11 +157,8 @@ def _set(broker, topic, key, value):
 
 def _produce_dated(scenario, offsets_ms):
     """Send good events of now in records that claim other append times."""
-    with closing(
-        KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
-    ) as producer:
-        for number in range(40):
-            key, value = event_of(f"q{number}", "lab")
-            dated_ms = time_ms() + offsets_ms[number % len(offsets_ms)]
-            producer.send(scenario.topic, key=key.encode(), value=value, timestamp_ms=dated_ms)
-        producer.flush()
+    good = [event_of(f"q{number}", "lab") for number in range(40)]
+    scenario.send(
+        {"key": key.encode(), "value": value, "timestamp_ms": time_ms() + offset_ms}
+        for (key, value), offset_ms in zip(good, cycle(offsets_ms), strict=False)
+    )

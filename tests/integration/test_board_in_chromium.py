@@ -1,17 +1,14 @@
 """The board in a real browser, over a real broker.
 
-What can be told without one, ``tests/unit/stream/kafka/board`` tells. Pictures
-are taken where ``BOARD_PICTURES`` names a folder for them (``make board-pictures``), to be looked
-at; those of the site are taken by ``tests/docs/pictures.py``.
+What can be told without one, ``tests/unit/stream/kafka/board`` tells; pictures of it are taken by
+``tests/docs/pictures.py``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
@@ -46,18 +43,6 @@ def written(broker):
     return topics
 
 
-async def pictures(browser, folder):
-    """Look at the page as a desk, a phone and a dark room have it."""
-    for name, size, media in (
-        ("desktop", WIDE, {"prefers_color_scheme": "light"}),
-        ("phone", NARROW, {"prefers_color_scheme": "light"}),
-        ("dark", WIDE, {"prefers_color_scheme": "dark"}),
-        ("phone-dark", NARROW, {"prefers_color_scheme": "dark"}),
-    ):
-        await browser.look(*size, **media)
-        await browser.picture(folder / f"{name}.png")
-
-
 def test_the_board_in_a_browser(own_broker, tmp_path):
     """Keyboard, phone, light and dark, news; board and Kafka are killed, and the page goes on."""
     topics = written(own_broker)
@@ -69,8 +54,6 @@ def test_the_board_in_a_browser(own_broker, tmp_path):
             await browser.look(*WIDE, prefers_color_scheme="light")
             await browser.open(board.url)
             await browser.until("document.title === '(1) Tocsin board'")
-            if "BOARD_PICTURES" in os.environ:
-                await pictures(browser, Path(os.environ["BOARD_PICTURES"]))
             await fits(browser)
             await keyboard(browser)
             await news(browser, topics)

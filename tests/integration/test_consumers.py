@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from kafka import KafkaProducer
 
 from stream.decisions.records import encode
-from tests.support.published import alarm_of, decision_of
+from tests.support.boarded import Topics
+from tests.support.published import alarm_of
 from tests.support.tree import text_of
 from tests.support.waiting import wait_until
 
@@ -24,19 +24,12 @@ DENIAL = "crowd denied: budget 1970-01-01T02:00:00.000Z"
 
 
 def test_every_consumer_prints_what_was_published(broker, tmp_path):
-    """One alarm, twice on the topic, and one denial; that of panes is left out."""
-    for topic in ("consumers.alarms", "consumers.decisions"):
-        broker.create_topic(topic, 1)
-    alarm = alarm_of(0, {"room": "hall"})
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
-    denial = decision_of(1, denied=True)
-    pane = decision_of(1, denied=True, alarm="panes-0123abcd")
-    said = ((pane, []), (decision_of(0, alarms=[alarm]), [alarm] * 2), (denial, []))
-    for decision, alarms in said:
-        producer.send("consumers.decisions", key=b"crowd", value=encode(decision)).get()
-        for one in alarms:
-            producer.send("consumers.alarms", key=b"crowd", value=encode(one)).get()
-    producer.close()
+    """One window, twice on the topics, and one denial; that of panes is left out."""
+    topics = Topics(broker, "consumers")
+    topics.publish(1, [], denied=True, alarm="panes-0123abcd")
+    topics.publish(0, ["hall"], copies=2)
+    topics.publish(1, [], denied=True)
+    topics.close()
     assert [kind for kind, _ in BLOCKS] == ["python", "python", "sh"]
     running = []
     try:
@@ -53,8 +46,8 @@ def test_every_consumer_prints_what_was_published(broker, tmp_path):
 
         wait_until("kafka-python prints", lambda: sorted(printed(0)) == [DENIAL, ALARM])
         wait_until("aiokafka prints", lambda: printed(1) == [ALARM, ALARM])
-        wait_until("kcat prints", lambda: len(printed(2)) == 5)
-        assert f"crowd {encode(alarm).decode()}" in printed(2)
+        wait_until("kcat prints", lambda: len(printed(2)) == 6)
+        assert f"crowd {encode(alarm_of(0, {'room': 'hall'})).decode()}" in printed(2)
     finally:
         for process in running:
             process.kill()

@@ -22,7 +22,6 @@ from stream.build import open_ledger
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
-from stream.windows.instants import iso_utc
 from tests.support.hostile import event_of, flowing, home, time_ms
 from tests.support.matrix import STEPS, Matrix
 from tests.support.oracle import looks
@@ -194,10 +193,3 @@ def test_nothing_finer_than_the_step_is_published(seen):
             end_ms = decision.key.end_ms
             assert decision.release_ms == end_ms + query.grace_ms + query.publish_delay_ms
             assert record.timestamp >= decision.release_ms
-    for decision in seen.decisions:
-        start_ms = decision.key.start_ms // SIZE_MS * SIZE_MS
-        said = decision_record(query, alarms, decision)
-        assert (said.whole_start, said.whole_end) == (
-            iso_utc(start_ms),
-            iso_utc(start_ms + SIZE_MS),
-        )

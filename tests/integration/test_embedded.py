@@ -11,14 +11,12 @@ import pytest
 
 from accountant.errors import ConfigError, DataError, LedgerError
 from accountant.records import Outcome
-from accountant.units import floor_loss_units
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from stream.replay.exports import ExportInfo, log_writer
 from stream.replay.replay import Replay, windows_of
-from tests.support.examples import BADGES, EXAMPLES, copied
+from tests.support.examples import BADGES, EXAMPLES
 from tests.support.recording import counts_stored, replayed
 
 HOUR_MS = 3_600_000
@@ -78,40 +76,6 @@ def people(folder, *, hours=range(6)):
     badges.write_text("".join(json.dumps(row) + "\n" for row in rows))
     doors.write_text("ts,person\n" + "".join(f"{t},p{t % 7}\n" for t in times.tolist()))
     return {"badges": [badges], "doors": [doors]}
-
-
-def test_office_fires_for_the_crowded_rooms(tmp_path):
-    """The three crowds of the week fire, every hour is decided, a second run draws nothing."""
-    alarms = load(copied("office", tmp_path), environ={})
-    files = {"badges": [tmp_path / "office" / BADGES.name]}
-    decisions, _ = replayed(alarms, files)
-    assert [one.outcome for one in decisions] == [Outcome.DECIDED] * 75
-    query = alarms.by_name["fire-code"]
-    fired = {
-        (alarm.group["room"], alarm.window_start)
-        for one in decisions
-        for alarm in alarm_records(query, one)
-    }
-    assert {
-        ("canteen", "2025-03-04T11:00:00.000Z"),
-        ("auditorium", "2025-03-06T09:00:00.000Z"),
-        ("atrium", "2025-03-07T16:00:00.000Z"),
-    } <= fired
-    assert len(fired) < 20
-    with open_ledger(alarms) as ledger:
-        status = ledger.reports.status()
-        for scope in status.scopes.values():
-            assert scope.spent_units <= floor_loss_units(alarms.budget.epsilon_max)
-            assert scope.reservations == 0
-        assert all(one.unpublished == 0 for one in status.queries.values())
-        before = list(ledger.reports.entries())
-        again = Replay(alarms, ledger, files)
-        assert list(again.run()) == []
-        assert [(one.key, one.sequence) for one in again.earlier()] == [
-            (one.key, one.sequence) for one in decisions
-        ]
-        assert list(ledger.reports.entries()) == before
-    assert (again.windows, again.before, dict(again.ended)) == (75, 75, {})
 
 
 def test_office_readings_are_what_the_simulator_writes(tmp_path):

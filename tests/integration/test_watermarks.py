@@ -7,11 +7,10 @@ import random
 import sys
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from kafka import KafkaProducer, TopicPartition
+from kafka import TopicPartition
 
 from stream.build import open_ledger
 from stream.events.marks import Mark, encode_mark
@@ -114,16 +113,13 @@ def _write_events(path):
 
 def _forge_marks(scenario):
     """Write marks of another key, and authentic ones of another partition, that end everything."""
-    with closing(
-        KafkaProducer(bootstrap_servers=scenario.broker.bootstrap, acks="all")
-    ) as producer:
-        for partition in range(scenario.partitions):
-            mine = Mark("badges", _UNTIL_MS + 3_600_000, partition, 1_000)
-            others = Mark("badges", _UNTIL_MS + 3_600_000, 1 - partition, 1_000)
-            for mark, key in ((mine, b"another key of sixteen or more"), (others, _KEY)):
-                value, headers = encode_mark(mark, key)
-                producer.send(scenario.topic, value, headers=headers, partition=partition)
-        producer.flush()
+    after_ms, forged = _UNTIL_MS + 3_600_000, []
+    for partition in range(scenario.partitions):
+        mine, others = (Mark("badges", after_ms, at, 1_000) for at in (partition, 1 - partition))
+        for mark, key in ((mine, b"another key of sixteen or more"), (others, _KEY)):
+            value, headers = encode_mark(mark, key)
+            forged.append({"value": value, "headers": headers, "partition": partition})
+    scenario.send(forged)
 
 
 def _replay_and_die(scenario, events):

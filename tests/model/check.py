@@ -14,15 +14,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 __all__ = ["VARIANTS", "Search", "Variant", "search"]
 
-_HERE: Final = Path(__file__).parent
-_TOOLS: Final = {"spin": "spin", "gcc": "gcc"}
-_MEGABYTES: Final = 1_800
-_DEEPEST: Final = 200_000  # steps; the searches say how deep they were
-_PATIENCE_S: Final = 1_800
+_HERE = Path(__file__).parent
+_TOOLS = {"spin": "spin", "gcc": "gcc"}
+_MEGABYTES = 1_800
+_DEEPEST = 200_000  # steps; the searches say how deep they were
+_PATIENCE_S = 1_800
 
 _STATES = re.compile(r"^ *([0-9.e+]+) states, stored", flags=re.MULTILINE)
 _DEPTH = re.compile(r"depth reached (\d+), errors: (\d+)")
@@ -66,17 +65,17 @@ class Search:
     said: str
 
 
-def _wall(name: str, promise: str, *flags: str, kept: bool = False, **bounds: int) -> Variant:
+def _wall(name, promise, *flags, kept=False, **bounds):
     """Return a variant on Kafka; what is not given happens at most once, and there are 3 starts."""
     given = {"STARTS": 3, "KILLS": 1, "TIMEOUTS": 0, "ARCHIVES": 0, "EDITS": 0} | bounds
     amounts = [f"{key}={value}" for key, value in given.items()]
     return Variant(name, promise, kept, (*amounts, *flags))
 
 
-_ALONE: Final = {"COPIES": 0, "CUSTODY": 0}
-_AGED: Final = {"TIMEOUTS": 1, "ARCHIVES": 1}
+_ALONE = {"COPIES": 0, "CUSTODY": 0}
+_AGED = {"TIMEOUTS": 1, "ARCHIVES": 1}
 
-VARIANTS: Final = (
+VARIANTS = (
     _wall("one ledger", "all", kept=True, **_ALONE, **_AGED),
     _wall("one ledger, two kills", "all", kept=True, **_ALONE, **_AGED | {"KILLS": 2, "STARTS": 4}),
     _wall("one ledger, three windows", "all", "WINDOWS=3", kept=True, **_ALONE, **_AGED),
@@ -126,7 +125,7 @@ def search(variant: Variant) -> Search:
     return Search(depth[2] != "0", int(float(states[1])), int(depth[1]), said)
 
 
-def _searched(variant: Variant, folder: Path) -> str:
+def _searched(variant, folder):
     lives = variant.promise == "decided"
     flags = [f"-D{flag}" for flag in variant.flags]
     if variant.promise not in {"all", "decided"}:
@@ -138,7 +137,7 @@ def _searched(variant: Variant, folder: Path) -> str:
     return _run(folder, "./pan", f"-m{_DEEPEST}", *(["-a", "-f"] if lives else []))
 
 
-def _run(folder: Path, *command: str) -> str:
+def _run(folder, *command):
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
     )

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.soak.timetable import Pace
 
-PARTITIONS: Final = 3
-FEEDS: Final = ("badges", "sales")
+PARTITIONS = 3
+FEEDS = ("badges", "sales")
 """The first in JSON, the second in Arrow; each in a topic ``soak.NAME``."""
-CELLS: Final = ("attic", "bar", "cellar", "deck", "entry", "foyer")
+CELLS = ("attic", "bar", "cellar", "deck", "entry", "foyer")
 """The public domain of both feeds' group field."""
-ALLOWED_SKEW_MS: Final = 2_000
-GROUPS_PER_WINDOW: Final = 2
-EVENTS_PER_CELL: Final = 3
-HIGHEST_AMOUNT: Final = 5
+ALLOWED_SKEW_MS = 2_000
+GROUPS_PER_WINDOW = 2
+EVENTS_PER_CELL = 3
+HIGHEST_AMOUNT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,7 @@ _FILE = """\
 timezone: UTC
 ledger: {ledger}
 publish_interval: 250ms
-metrics:
-  public: "127.0.0.1:${{SOAK_PUBLIC:-0}}"
-  custodian: "127.0.0.1:${{SOAK_CUSTODIAN:-0}}"
+metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 kafka:
   bootstrap: {bootstrap}
   group: soak
@@ -153,7 +151,7 @@ _ALARM = """\
     timing: {{grace: {grace}ms, publish_delay: {delay}ms, decide_timeout: {timeout}s}}
 """
 
-_AGGREGATES: Final = {
+_AGGREGATES = {
     ("badges", "people"): "COUNT(DISTINCT person)",
     ("sales", "people"): "COUNT(DISTINCT customer)",
     ("badges", "events"): "COUNT(*)",
@@ -196,7 +194,7 @@ def write_configuration(
     )
 
 
-def _alarm(alarm: Counted, pace: Pace) -> str:
+def _alarm(alarm, pace):
     size, step = (f"INTERVAL '{ms // 1000}' SECOND" for ms in (alarm.size_ms, alarm.step_ms))
     tumbling = alarm.size_ms == alarm.step_ms
     return _ALARM.format(

@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Final, Self
 
 import psycopg
 
@@ -19,8 +18,8 @@ from deploy.kafka.runtime import HOST
 from tests.support.postgres import pgserver
 from tests.support.waiting import wait_until
 
-_NAME: Final = "tocsin"
-_RULES: Final = f"local all all trust\nhost all all {HOST}/32 scram-sha-256\n"
+_NAME = "tocsin"
+_RULES = f"local all all trust\nhost all all {HOST}/32 scram-sha-256\n"
 
 
 class Database:
@@ -30,7 +29,7 @@ class Database:
         port: on loopback, where it asks for passwords; none where 0.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port=0):
         # A Unix socket's path may hold 107 bytes only.
         self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-"))
         self._data = self._directory / "data"
@@ -38,21 +37,21 @@ class Database:
         (self._data / "pg_hba.conf").write_text(_RULES, encoding="utf-8")
         self._listens = f"listen_addresses={HOST if port else ''}"
         self.port = port or 5432
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = None
 
     @property
     def url(self) -> str:
         """The ledger's URL; it survives ``kill`` and ``start``."""
         return self._url(_NAME)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         """Start, and make the database."""
         self.start()
         with self.connect("postgres") as connection:
             connection.execute(f"CREATE DATABASE {_NAME}")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End it and remove its data."""
         self.kill()
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -76,10 +75,10 @@ class Database:
             self._process.wait()
             self._process = None
 
-    def _url(self, name: str) -> str:
+    def _url(self, name):
         return f"postgresql://postgres@/{name}?host={self._data}&port={self.port}"
 
-    def _answers(self) -> bool:
+    def _answers(self):
         if self._process is None or self._process.poll() is not None:
             with (self._directory / "log").open("ab") as log:
                 self._process = subprocess.Popen(

@@ -1,27 +1,17 @@
-"""What is looked at while it runs: memory, threads, files of workers; the ledger; the pages."""
+"""What is looked at while it runs: memory, threads, files of workers; the ledger."""
 
 from __future__ import annotations
 
 import json
 import time
-import urllib.request
-from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 import psycopg
 
 from tests.soak.loops import Loop
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.soak.database import Database
-    from tests.soak.worker_pool import WorkerPool
-
-_ROWS: Final = ("partials", "entries")
-_LEFT: Final = "SELECT coalesce(sum(value), 0) FROM tocsin_counters WHERE name LIKE 'published/%'"
-_PAGES_EVERY: Final = 5
-_PAGE_S: Final = 10.0
+_ROWS = ("partials", "entries")
+_LEFT = "SELECT coalesce(sum(value), 0) FROM tocsin_counters WHERE name LIKE 'published/%'"
 
 
 class Gauges(Loop):
@@ -34,20 +24,17 @@ class Gauges(Loop):
         every_s: between two looks.
     """
 
-    def __init__(self, path: Path, pool: WorkerPool, database: Database, *, every_s: float) -> None:
+    def __init__(self, path, pool, database, *, every_s):
         super().__init__("gauges", self._note, every_s=every_s)
         self._path, self._pool, self._database = path, pool, database
-        self._looks = 0
 
-    def _note(self) -> None:
+    def _note(self):
         with self._path.open("a") as opened:
-            for line in self._look(pages=self._looks % _PAGES_EVERY == 0):
-                opened.write(f"{json.dumps(line)}\n")
-        self._looks += 1
+            opened.writelines(f"{json.dumps(line)}\n" for line in self._look())
 
-    def _look(self, *, pages: bool) -> list[dict[str, Any]]:
+    def _look(self):
         at_ms = time.time_ns() // 1_000_000
-        found: list[dict[str, Any]] = []
+        found = []
         for life in self._pool.lives():
             try:
                 process = psutil.Process(life.pid)
@@ -61,18 +48,12 @@ class Gauges(Loop):
                 continue  # it ended while it was looked at
             place = {"at_ms": at_ms, "worker": life.worker, "pid": life.pid}
             found.append({"what": "process", **place, "age_ms": at_ms - life.began_ms, **figures})
-            if pages:
-                answers = [_answer(f"{page}/metrics") for page in self._pool.pages(life.worker)]
-                statuses = [status for status, _ in answers]
-                found.append({"what": "pages", **place, "answers": statuses})
-                kept = self._path.with_name(f"worker-{life.worker}.{at_ms}.prom")
-                kept.write_text(answers[1][1])  # lags, for whoever wonders why a window was late
         ledger = self._ledger()
         if ledger is not None:
             found.append({"what": "ledger", "at_ms": at_ms, **ledger})
         return found
 
-    def _ledger(self) -> dict[str, int] | None:
+    def _ledger(self):
         try:
             with self._database.connect() as connection:
                 (size,) = connection.execute("SELECT pg_database_size(current_database())")
@@ -84,12 +65,3 @@ class Gauges(Loop):
         except psycopg.OperationalError:
             return None  # it is away, or restarting
         return {"bytes": size[0], **rows, "decisions": int(left[0])}
-
-
-def _answer(url: str) -> tuple[int, str]:
-    """Return the status and the text of a page; 0 where nobody answers."""
-    try:
-        with urllib.request.urlopen(url, timeout=_PAGE_S) as answer:  # noqa: S310  # our own page
-            return int(answer.status), answer.read().decode()
-    except OSError:
-        return 0, ""

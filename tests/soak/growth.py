@@ -13,32 +13,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tests.soak.verdict import Soaked
 
-MEBIBYTE: Final = 1 << 20
-MOST_GAINED: Final = {"rss": 20 * MEBIBYTE, "threads": 2, "files": 4}
+MEBIBYTE = 1 << 20
+MOST_GAINED = {"rss": 20 * MEBIBYTE, "threads": 2, "files": 4}
 """What a process may gain in ten calm minutes."""
-MOST_A_FAULT: Final = {"rss": 20 * MEBIBYTE, "threads": 2, "files": 4}
+MOST_A_FAULT = {"rss": 20 * MEBIBYTE, "threads": 2, "files": 4}
 """What a fault that a process survives may add to it, on the average."""
-MOST_HELD: Final = {"rss": 1024 * MEBIBYTE, "threads": 80, "files": 200}
+MOST_HELD = {"rss": 1024 * MEBIBYTE, "threads": 80, "files": 200}
 """What a process may have at any time."""
-MOST_A_DECISION: Final = 8_192
+MOST_A_DECISION = 8_192
 """Bytes that a decision may add to the ledger for good."""
-_TEN_MINUTES_MS: Final = 600_000
-_SHORTEST_MS: Final = 150_000
-_SETTLING_MS: Final = 30_000
-_CAUGHT_UP: Final = 1 / 3
+_TEN_MINUTES_MS = 600_000
+_SHORTEST_MS = 150_000
+_SETTLING_MS = 30_000
+_CAUGHT_UP = 1 / 3
 """What was missed is read in a third of the time that it was missed for, at the longest."""
-_ONCE: Final = 2
+_ONCE = 2
 """A pool begins its last thread when it first needs it: one or two are no leak in a short life."""
-_LOOKS: Final = 8
+_LOOKS = 8
 """Looks that a calm stretch has at least."""
 
 
@@ -88,7 +88,7 @@ class Ledger:
 def grown(soaked: Soaked) -> Iterator[Grown]:
     """Yield every measure of every life that is long enough to be judged."""
     faults = [(one["at_ms"], one["back_ms"]) for one in soaked.lines("faults")]
-    lives: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    lives = defaultdict(list)
     for line in soaked.lines("samples"):
         if line["what"] == "process":
             lives[line["pid"]].append(line)
@@ -136,7 +136,7 @@ def growth_beyond_bounds(soaked: Soaked) -> Iterator[str]:
         yield f"a decision adds {ledger.bytes_a_decision:,.0f} bytes to the ledger"
 
 
-def _gained(judged: Sequence[Grown]) -> Iterator[str]:
+def _gained(judged):
     for one in judged:
         in_all = one.gained * one.calm_s * 1000 / _TEN_MINUTES_MS
         least = max(MOST_GAINED[one.what] / 4, _ONCE)
@@ -158,11 +158,9 @@ def mebibytes(size: float) -> str:
     return f"{size / MEBIBYTE:,.1f}"
 
 
-def _calm(
-    warm: Sequence[dict[str, Any]], faults: Sequence[tuple[int, int]]
-) -> list[list[dict[str, Any]]]:
+def _calm(warm, faults):
     """Cut a life at every fault; what follows one is calm when what was missed has been read."""
-    stretches: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    stretches = defaultdict(list)
     for one in warm:
         begun = [(at_ms, back_ms) for at_ms, back_ms in faults if at_ms <= one["at_ms"]]
         until_ms = max(
@@ -173,9 +171,7 @@ def _calm(
     return [stretch for stretch in stretches.values() if len(stretch) >= _LOOKS]
 
 
-def _grown(
-    life: Sequence[dict[str, Any]], calm: Sequence[Sequence[dict[str, Any]]], what: str
-) -> Grown:
+def _grown(life, calm, what):
     levels, seconds = [], 0.0
     gained = within_ms = 0.0
     for stretch in calm:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LOG_APPEND_TIME: Final = 2
+LOG_APPEND_TIME = 2
 """How librdkafka says that the broker set a record's timestamp."""
 
-_SILENT_S: Final = 120.0
-_PIECE: Final = 50_000
-_BATCH: Final = struct.Struct(">qiibIh")  # base offset, length, epoch, magic, CRC, attributes
-_BEFORE_LENGTH_ENDS: Final = 12
-_CODEC_BITS: Final = 0b111
-_SCHEMA: Final = pa.schema(
+_SILENT_S = 120.0
+_PIECE = 50_000
+_BATCH = struct.Struct(">qiibIh")  # base offset, length, epoch, magic, CRC, attributes
+_BEFORE_LENGTH_ENDS = 12
+_CODEC_BITS = 0b111
+_SCHEMA = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
@@ -102,7 +102,7 @@ def batches_by_codec(data: Path, topic: str) -> Counter[str]:
         data: the broker's ``log.dirs``.
         topic: whose.
     """
-    found: Counter[str] = Counter()
+    found = Counter()
     for segment in data.glob(f"{topic}-*/*.log"):
         content = segment.read_bytes()
         at = 0
@@ -132,7 +132,7 @@ def decisions_and_alarms(bootstrap: str) -> tuple[list[dict[str, Any]], list[dic
     return decisions, alarms
 
 
-def _read_partition(consumer: Consumer, place: TopicPartition, end: int) -> Iterator[LogRecord]:
+def _read_partition(consumer, place, end):
     consumer.assign([place])
     following = place.offset
     silent_s = time.monotonic() + _SILENT_S

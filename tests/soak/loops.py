@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Self
 
 from tests.support.waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Loop:
@@ -20,19 +16,19 @@ class Loop:
         every_s: pause between two calls.
     """
 
-    def __init__(self, name: str, step: Callable[[], None], *, every_s: float) -> None:
+    def __init__(self, name, step, *, every_s):
         self._step = step
         self._every_s = every_s
         self._stop = Event()
-        self._failed: list[BaseException] = []
+        self._failed = []
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         """Begin."""
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """End after the call that is under way."""
         self._stop.set()
         self._thread.join(PATIENCE_S)
@@ -47,7 +43,7 @@ class Loop:
         if self._failed:
             raise self._failed[0]
 
-    def _run(self) -> None:
+    def _run(self):
         try:
             while not self._stop.wait(self._every_s):
                 self._step()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -32,18 +32,17 @@ from tests.soak.sensors import home
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tests.soak.alarms import Counted
     from tests.soak.log import LogRecord
 
-COUNTED: Final = "counted"
-_NOT_ASKED_FOR: Final = "left out by WHERE"
-_DROPS: Final = ("out_of_domain", "early", "late")
+COUNTED = "counted"
+_NOT_ASKED_FOR = "left out by WHERE"
+_DROPS = ("out_of_domain", "early", "late")
 """Why no window of an alarm can use an event that it asks for; of several alarms' the last."""
 
 Cells = dict[str, int]
 """What one partition adds to the rooms of one window; rooms with nothing are left out."""
 
-_KEEP_OPEN_MS: Final = 10_000
+_KEEP_OPEN_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,12 @@ class Recount:
         first_ms: start of its first window.
     """
 
-    def __init__(self, alarm: Counted, first_ms: int) -> None:
+    def __init__(self, alarm, first_ms):
         self.alarm = alarm
-        self.counts: dict[tuple[int, int], Cells] = defaultdict(lambda: defaultdict(int))
-        self.fates: Counter[str] = Counter()
+        self.counts = defaultdict(lambda: defaultdict(int))
+        self.fates = Counter()
         self._first_ms = first_ms
-        self._open: dict[tuple[int, int], _Window] = {}
+        self._open = {}
 
     def add(self, event: Event) -> str:
         """Count one event and return its fate; they come by partition, then in log order."""
@@ -99,7 +98,7 @@ class Recount:
         for place in over:
             del self._open[place]
 
-    def _fate(self, event: Event) -> str:
+    def _fate(self, event):
         alarm = self.alarm
         if unfit := self._unfit(event):
             return unfit
@@ -114,7 +113,7 @@ class Recount:
         fates = {self._fate_in(start, event) for start in known}
         return COUNTED if COUNTED in fates else min(fates)
 
-    def _unfit(self, event: Event) -> str:
+    def _unfit(self, event):
         """Say why no window of this alarm may count an event; nothing where one might."""
         if event.bad:
             return event.bad
@@ -124,7 +123,7 @@ class Recount:
             return "out_of_domain"
         return "early" if event.ts - event.append_ms > ALLOWED_SKEW_MS else ""
 
-    def _fate_in(self, start_ms: int, event: Event) -> str:
+    def _fate_in(self, start_ms, event):
         place = (start_ms, event.partition)
         window = self._open.setdefault(place, _Window())
         unit, room = event.unit, str(event.room)
@@ -148,7 +147,7 @@ class Recount:
             self.counts[place][room] += weight
         return COUNTED
 
-    def _weight(self, event: Event) -> int:
+    def _weight(self, event):
         if self.alarm.of == "amounts":
             return min(max(event.amount, 0), HIGHEST_AMOUNT)
         return 1
@@ -170,7 +169,7 @@ def recount(
     """
     reading = list(alarms)
     events = 0
-    drops: Counter[str] = Counter()
+    drops = Counter()
     forgotten_ms = 0
     for record in records:
         for event in events_of(feed, record):
@@ -211,7 +210,7 @@ def events_of(feed: str, record: LogRecord) -> Iterator[Event]:
         )
 
 
-def _why_bad(unit: object, identity: object, ts: object, partition: int) -> str:
+def _why_bad(unit, identity, ts, partition):
     if isinstance(ts, str) or not isinstance(unit, str | None):
         return "wrong_type"
     if unit is None or identity is None or ts is None:
@@ -219,14 +218,14 @@ def _why_bad(unit: object, identity: object, ts: object, partition: int) -> str:
     return "misrouted" if home(unit) != partition else ""
 
 
-def _json_rows(record: LogRecord) -> list[dict[str, object]]:
+def _json_rows(record):
     event = json.loads(record.value or b"")
     if not isinstance(event, dict):
         raise ValueError("no object")  # noqa: TRY004  # as bytes that are no JSON
     return [event]
 
 
-def _arrow_rows(record: LogRecord) -> list[dict[str, object]]:
+def _arrow_rows(record):
     with pa.ipc.open_stream(record.value or b"") as reader:
         table = reader.read_all()
     at = table.schema.get_field_index("ts")

@@ -9,7 +9,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from tests.soak.verdict import Soaked, Truth, Window, judge
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-REPORT: Final = ROOT / "benchmarks" / "reports" / "soak.md"
-_SHOWN: Final = 40
+REPORT = ROOT / "benchmarks" / "reports" / "soak.md"
+_SHOWN = 40
 
 
 def examined(folder: Path) -> tuple[list[str], str]:
@@ -52,13 +52,12 @@ def page(soaked: Soaked, truth: Truth, wrong: Sequence[str]) -> str:
         ("Milliseconds from a window's cut to its last alarm", _delays(soaked)),
         ("Memory, threads and files", _growth(soaked)),
         ("The ledger", _ledger(soaked)),
-        ("Metrics pages", _pages(soaked)),
     ):
         lines += ["", f"## {title}", "", *table]
     return "\n".join([*lines, ""])
 
 
-_HELD: Final = """\
+_HELD = """\
 Every event counted once or has a reason; per alarm, window, partition and room the stored counts
 equalled a recount of the log by another client and decoder, and the alarms said on which side of
 the threshold they lie; every window was decided, once, in order; the logs, exported and replayed in
@@ -66,7 +65,7 @@ one piece, gave the same, with the same drops by reason on the custodian's page;
 clean; nothing grew beyond its bound."""
 
 
-def _about(soaked: Soaked) -> list[str]:
+def _about(soaked):
     pace, about = soaked.pace, soaked.about
     load_s = (about["load_ended_ms"] - about["load_began_ms"]) / 1000
     after_s = (about["caught_up_ms"] - about["load_ended_ms"]) / 1000
@@ -80,7 +79,7 @@ def _about(soaked: Soaked) -> list[str]:
     return [f"`make soak`. {about['machine']}", "", *wrap(text, 100)]
 
 
-def _events(truth: Truth) -> Iterator[str]:
+def _events(truth):
     for feed in FEEDS:
         yield f"`{feed}`: {truth.events[feed]:,} events in the log."
     yield ""
@@ -92,7 +91,7 @@ def _events(truth: Truth) -> Iterator[str]:
     yield from _table(["fate", *fates], rows)
 
 
-def _windows(soaked: Soaked) -> Iterator[str]:
+def _windows(soaked):
     rows = []
     for name in soaked.alarms:
         told = [copies for (query, _), copies in soaked.decisions.items() if query == name]
@@ -103,7 +102,7 @@ def _windows(soaked: Soaked) -> Iterator[str]:
     yield from _table(["alarm", "windows", "outcome", "decisions published again"], rows)
 
 
-def _delays(soaked: Soaked) -> Iterator[str]:
+def _delays(soaked):
     around_ms = soaked.pace.around_s * 1000
     delays = _delay_by_cut(soaked)
     rows = [["all", "", *_spread([ms for _, ms in delays]), *[""] * 4]]
@@ -130,13 +129,13 @@ def _delays(soaked: Soaked) -> Iterator[str]:
     yield from _table(columns, rows)
 
 
-def _delay_by_cut(soaked: Soaked) -> list[tuple[int, int]]:
+def _delay_by_cut(soaked):
     """Return the cut (ms) of every window of the load, and how long it took until all had left."""
-    first: dict[tuple[Any, ...], int] = {}  # copies that were published again do not count
+    first = {}  # copies that were published again do not count
     for line in [*soaked.lines("decisions"), *soaked.lines("alarms")]:
         record = (*Window.of(line), line.get("alarm_id"))
         first[record] = min(line["append_ms"], first.get(record, line["append_ms"]))
-    left: dict[tuple[int, int, str], int] = defaultdict(int)
+    left = defaultdict(int)
     for (name, start_ms, _), append_ms in first.items():
         cut_ms = soaked.alarms[name].cut_ms(start_ms)
         left[cut_ms, start_ms, name] = max(append_ms - cut_ms, left[cut_ms, start_ms, name])
@@ -144,13 +143,13 @@ def _delay_by_cut(soaked: Soaked) -> list[tuple[int, int]]:
     return sorted((cut_ms, took_ms) for (cut_ms, *_), took_ms in left.items() if cut_ms >= began_ms)
 
 
-def _spread(values: Sequence[int]) -> list[str]:
+def _spread(values):
     if not values:
         return ["", "", ""]
     return [f"{np.percentile(values, at):,.0f}" for at in (50, 95, 100)]
 
 
-def _growth(soaked: Soaked) -> Iterator[str]:
+def _growth(soaked):
     rows = []
     for one in grown(soaked):
         write = (lambda value: f"{mebibytes(value)} MiB") if one.what == "rss" else "{:,.1f}".format
@@ -168,7 +167,7 @@ def _growth(soaked: Soaked) -> Iterator[str]:
     yield from _table(columns, rows)
 
 
-def _ledger(soaked: Soaked) -> Iterator[str]:
+def _ledger(soaked):
     ledger = ledger_growth(soaked)
     yield f"{ledger.decisions:,} decisions, {ledger.bytes_a_decision:,.0f} bytes of database each."
     yield ""
@@ -176,22 +175,7 @@ def _ledger(soaked: Soaked) -> Iterator[str]:
     yield from _table(["rows", "most", "at the end"], rows)
 
 
-def _pages(soaked: Soaked) -> Iterator[str]:
-    """A worker's pages answer from some time after its start on, until it ends."""
-    ready: set[int] = set()
-    looks = silent = 0
-    for one in soaked.lines("samples"):
-        if one["what"] != "pages":
-            continue
-        if one["answers"] == [200, 200]:
-            ready.add(one["pid"])
-        if one["pid"] in ready:
-            looks += 1
-            silent += one["answers"] != [200, 200]
-    yield f"{looks:,} looks at both pages of a worker that had answered before, {silent:,} in vain."
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _table(columns, rows):
     yield f"| {' | '.join(columns)} |"
     yield f"|{'|'.join('---' for _ in columns)}|"
     for row in rows:

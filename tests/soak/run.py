@@ -6,8 +6,7 @@ Everything that is judged afterwards lies in one folder, so a soak can be judged
     about.json        pace, machine, versions, when the load began and ended
     faults.jsonl      what was done, from when to when
     ends.jsonl        how each process of a worker ended       worker-N-M.log   what it printed
-    samples.jsonl     memory, threads and files of workers; the ledger; whether pages answered
-    worker-N.T.prom   the custodian's page of worker N at T (ms)
+    samples.jsonl     memory, threads and files of workers; the ledger
     badges.parquet    the feeds' logs                          codecs.json      batches by codec
     partials.jsonl    every partial that was ever stored
     decisions.jsonl   alarms.jsonl                             what left, as the broker dated it
@@ -21,7 +20,7 @@ import json
 import sys
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from benchmarks.report import machine
 from deploy.kafka.broker import Broker
@@ -48,16 +47,13 @@ from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.soak.timetable import Pace, Planned
-    from tests.soak.worker_pool import End
+    from tests.soak.timetable import Pace
 
-_SEED: Final = 10
-_BEHIND_MS: Final = -60_000
-_SETTLE_S: Final = 1.0
+_SEED = 10
+_BEHIND_MS = -60_000
+_SETTLE_S = 1.0
 
 
 def run_soak(pace: Pace, folder: Path) -> None:
@@ -78,7 +74,7 @@ def run_soak(pace: Pace, folder: Path) -> None:
 class _Soak:
     """The parts of one soak, and what is done to them in turn."""
 
-    def __init__(self, pace: Pace, folder: Path, broker: Broker, database: Database) -> None:
+    def __init__(self, pace, folder, broker, database):
         self._pace, self._folder = pace, folder
         self._broker, self._database = broker, database
         self._config = folder / "alarms.yaml"
@@ -105,7 +101,7 @@ class _Soak:
         (self._folder / "about.json").write_text(json.dumps(about, indent=2))
         self._keep()
 
-    def _prepare(self) -> None:
+    def _prepare(self):
         # What leaves is dated by the broker: how long alarms took is read off the topic itself.
         for topic in ("soak.decisions", "soak.alarms"):
             self._broker.create_topic(topic, 1)
@@ -113,7 +109,7 @@ class _Soak:
         self._tocsin("ledger", self._config, "status")
         watch_partials(self._database)
 
-    def _load(self) -> None:
+    def _load(self):
         began_s = time.monotonic()
         for planned in self._pace.faults:
             self._wait(began_s + planned.at_s)
@@ -121,13 +117,13 @@ class _Soak:
         self._wait(began_s + self._pace.load_s)
         self._wait(time.monotonic() + self._pace.window_s)
 
-    def _wait(self, until_s: float) -> None:
+    def _wait(self, until_s):
         while (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _SETTLE_S))
             for loop in (self._sensors, self._gauges, self._pool):
                 loop.check()
 
-    def _note(self, planned: Planned) -> None:
+    def _note(self, planned):
         """Do one thing, and write down from when to when."""
         at_ms = _now_ms()
         act = {
@@ -143,37 +139,37 @@ class _Soak:
         done = {"fault": planned.fault, "worker": planned.worker, "told": told}
         _append(self._folder / "faults.jsonl", [{**done, "at_ms": at_ms, "back_ms": _now_ms()}])
 
-    def _kill_worker(self, worker: int) -> str:
+    def _kill_worker(self, worker):
         wait_until("the worker to kill runs", lambda: worker in self._running())
         self._pool.kill(worker)
         return ""
 
-    def _kill_broker(self, _worker: int) -> str:
+    def _kill_broker(self, _worker):
         self._broker.kill()
         time.sleep(self._pace.away_s)
         start_again(self._broker)
         return ""
 
-    def _kill_database(self, _worker: int) -> str:
+    def _kill_database(self, _worker):
         self._database.kill()
         time.sleep(self._pace.away_s)
         self._database.start()
         return ""
 
-    def _set_clock_ahead(self, worker: int) -> str:
+    def _set_clock_ahead(self, worker):
         self._pool.set_clock(worker, self._pace.ahead_ms)
         time.sleep(self._pace.ahead_s)
         self._pool.set_clock(worker, 0)
         return ""
 
-    def _start_far_behind(self, worker: int) -> str:
+    def _start_far_behind(self, worker):
         """Start a worker whose clock is a minute slow: it must refuse, and say why."""
         wait_until("the worker runs", lambda: worker in self._running())
         before = len(self._pool.ends)
         self._pool.set_clock(worker, _BEHIND_MS)
         self._pool.kill(worker)
 
-        def refusals() -> list[End]:
+        def refusals():
             since = self._pool.ends[before:]
             return [one for one in since if one.worker == worker and not one.ours]
 
@@ -182,13 +178,13 @@ class _Soak:
         refused = refusals()[0]
         return f"exit {refused.code}: {' '.join(refused.told.strip().splitlines()[-2:])}"
 
-    def _archive(self, _worker: int) -> str:
+    def _archive(self, _worker):
         """Move all that may go: the command keeps what is younger than any soak lasts."""
         with open_ledger(load(self._config, environ={})) as ledger:
             moved = archive(ledger, self._archives, _now_ms())
         return f"{moved.entries} entries moved to {', '.join(moved.files)}"
 
-    def _take_everything_away(self, _worker: int) -> str:
+    def _take_everything_away(self, _worker):
         self._sensors.go_away()
         self._pool.kill_all()
         self._broker.kill()
@@ -200,19 +196,19 @@ class _Soak:
         self._sensors.come_back()
         return ""
 
-    def _running(self) -> set[int]:
+    def _running(self):
         return {life.worker for life in self._pool.lives()}
 
-    def _published(self) -> dict[str, int]:
+    def _published(self):
         """Return the end of the last published window of every alarm that has one."""
         decisions, _ = decisions_and_alarms(self._broker.bootstrap)
-        ends: dict[str, int] = {}
+        ends = {}
         for decision in decisions:
             end_ms = instant_ms(decision["window_end"])
             ends[decision["alarm"]] = max(end_ms, ends.get(decision["alarm"], 0))
         return ends
 
-    def _catch_up(self, target_ms: int) -> list[str]:
+    def _catch_up(self, target_ms):
         """Wait until every window of the load is published; say so if that never comes."""
         try:
             wait_until(
@@ -224,18 +220,18 @@ class _Soak:
             return [str(error)]  # what is missing is named by the verdict, from what is kept
         return []
 
-    def _caught_up(self, target_ms: int) -> bool:
+    def _caught_up(self, target_ms):
         self._gauges.check()
         self._pool.check()
         ends = self._published()
         return all(ends.get(alarm.name, -1) >= target_ms for alarm in alarms_of(self._pace))
 
-    def _tocsin(self, *command: object, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+    def _tocsin(self, *command, code=0):
         """Run a command to its end, which has to be good unless told otherwise."""
         program = (sys.executable, "-m", "stream.cli.entry")
         return ran(*program, *command, code=code, cwd=ROOT, timeout=None)
 
-    def _keep(self) -> None:
+    def _keep(self):
         """Read the logs, the topics and the ledger, and replay what was exported."""
         folder, bootstrap = self._folder, self._broker.bootstrap
         for feed in FEEDS:
@@ -256,7 +252,7 @@ class _Soak:
         )
         self._replay([instant_ms(one["window_start"]) for one in decisions])
 
-    def _replay(self, starts_ms: list[int]) -> None:
+    def _replay(self, starts_ms):
         """Export both logs and replay them: the same events once more, in one piece."""
         folder = self._folder
         # A replay reads no further than its history: this one ends behind the last record.
@@ -278,10 +274,10 @@ class _Soak:
         (folder / "replay.jsonl").write_text(done.stdout)
 
 
-def _append(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+def _append(path, lines):
     with path.open("a") as opened:
         opened.writelines(f"{json.dumps(line)}\n" for line in lines)
 
 
-def _now_ms() -> int:
+def _now_ms():
     return time.time_ns() // 1_000_000

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import cache
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from confluent_kafka import Producer
@@ -23,16 +23,15 @@ from tests.soak.loops import Loop
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from tests.soak.timetable import Pace
 
-CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-_TICK_S: Final = 0.05
-_ROWS: Final = 25  # of an Arrow message, about
-_BAD: Final = 0.06  # of the events, about
-_REMEMBERED: Final = 200  # events that a sensor may send again
-_FUTURE_MS: Final = 3_600_000
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_TICK_S = 0.05
+_ROWS = 25  # of an Arrow message, about
+_BAD = 0.06  # of the events, about
+_REMEMBERED = 200  # events that a sensor may send again
+_FUTURE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +63,17 @@ class Sensors(Loop):
         seed: of everything but the time.
     """
 
-    def __init__(self, bootstrap: str, pace: Pace, *, seed: int) -> None:
+    def __init__(self, bootstrap, pace, *, seed):
         super().__init__("sensors", self._catch_up, every_s=_TICK_S)
         self._pace = pace
         self._rng = random.Random(seed)
         self._producers = {codec: _producer(bootstrap, codec) for codec in CODECS}
         self._people = _by_home(pace.people)
-        self._sent: dict[str, list[Reading]] = {"badges": [], "sales": []}
+        self._sent = {"badges": [], "sales": []}
         self._away = Event()
         self._owed, self._before_s = 0.0, time.monotonic()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """Stop, and wait until the broker has everything."""
         super().__exit__()
         deadline_s = time.monotonic() + PATIENCE_S
@@ -90,7 +89,7 @@ class Sensors(Loop):
         """Go on."""
         self._away.clear()
 
-    def _catch_up(self) -> None:
+    def _catch_up(self):
         """Send what the time since the last call asks for; of a long stop, one second of it."""
         now_s = time.monotonic()
         if not self._away.is_set():
@@ -99,12 +98,12 @@ class Sensors(Loop):
         events, self._owed = int(self._owed), self._owed % 1
         self._send(events)
 
-    def _send(self, events: int) -> None:
+    def _send(self, events):
         now_ms = time.time_ns() // 1_000_000
         for _ in range(events):
             reading = self._reading("badges", now_ms)
             self._produce("soak.badges", reading.partition, as_json(reading))
-        rows: list[list[Reading]] = [[] for _ in range(PARTITIONS)]
+        rows = [[] for _ in range(PARTITIONS)]
         for _ in range(events):
             reading = self._reading("sales", now_ms)
             if reading.raw is not None:
@@ -118,7 +117,7 @@ class Sensors(Loop):
         for producer in self._producers.values():
             producer.poll(0)
 
-    def _reading(self, feed: str, now_ms: int) -> Reading:
+    def _reading(self, feed, now_ms):
         """Return a good event, or one with one thing wrong."""
         rng, sent = self._rng, self._sent[feed]
         if sent and rng.random() < _BAD / 3:
@@ -140,12 +139,12 @@ class Sensors(Loop):
             sent[rng.randrange(_REMEMBERED)] = good
         return good
 
-    def _awake(self, now_ms: int) -> int:
+    def _awake(self, now_ms):
         """Return a partition that is not silent: each is in turn, then none."""
         silent = now_ms // (self._pace.idle_s * 1000) % (PARTITIONS + 1)
         return self._rng.choice([each for each in range(PARTITIONS) if each != silent])
 
-    def _produce(self, topic: str, partition: int, value: bytes) -> None:
+    def _produce(self, topic, partition, value):
         producer = self._producers[self._rng.choice(CODECS)]
         while True:
             try:
@@ -158,7 +157,7 @@ class Sensors(Loop):
                 return
 
 
-def _producer(bootstrap: str, codec: str) -> Producer:
+def _producer(bootstrap, codec):
     return Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -172,18 +171,18 @@ def _producer(bootstrap: str, codec: str) -> Producer:
     )
 
 
-def _by_home(people: int) -> list[list[str]]:
-    found: list[list[str]] = [[] for _ in range(PARTITIONS)]
+def _by_home(people):
+    found = [[] for _ in range(PARTITIONS)]
     for number in range(people):
         found[home(f"p{number}")].append(f"p{number}")
     return found
 
 
-def _late(good: Reading, by_ms: int) -> Reading:
+def _late(good, by_ms):
     return replace(good, ts=int(good.ts) - by_ms)
 
 
-_WRONGS: Final[tuple[Callable[[Reading, Pace], Reading], ...]] = (
+_WRONGS = (
     lambda good, pace: _late(good, pace.window_s * 1000),
     lambda good, pace: _late(good, 3000 * max(pace.window_s, pace.hop_s) + pace.grace_ms),
     lambda good, _: _late(good, -_FUTURE_MS),
@@ -208,7 +207,7 @@ def as_json(reading: Reading) -> bytes:
     return json.dumps(event).encode()
 
 
-_COLUMNS: Final = pa.schema(
+_COLUMNS = pa.schema(
     {
         "customer": pa.string(),
         "sale": pa.string(),

@@ -1,7 +1,7 @@
 """Kills, an outage and wrong clocks under load: nothing is lost, doubled, or larger than it was.
 
 ``make soak`` runs it in full (``--full``, some forty minutes) and writes a report; ``make test``
-runs two minutes of it. What is checked, and how, is said in :mod:`tests.soak.verdict`.
+runs eighty seconds of it. What is checked, and how, is said in :mod:`tests.soak.verdict`.
 """
 
 from __future__ import annotations

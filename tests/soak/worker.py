@@ -29,20 +29,20 @@ def set_clock(path: Path, ahead_ms: int) -> None:
         clock[:] = _AHEAD.pack(ahead_ms)
 
 
-def _go_wrong(path: Path) -> None:
+def _go_wrong(path):
     """Let this process's wall clock follow the file, before anything else is imported."""
     right_ns = time.time_ns
     with path.open("rb") as opened:
         clock = mmap.mmap(opened.fileno(), _AHEAD.size, access=mmap.ACCESS_READ)
 
-    def time_ns() -> int:
+    def time_ns():
         return right_ns() + _AHEAD.unpack_from(clock)[0] * 1_000_000
 
     time.time_ns = time_ns
     time.time = lambda: time_ns() / 1e9
 
 
-def _end_with_the_test() -> None:
+def _end_with_the_test():
     os.read(0, 1)
     os._exit(75)
 

@@ -10,9 +10,8 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from deploy.kafka.runtime import free_port
 from tests.soak.loops import Loop
 from tests.soak.worker import set_clock
 from tests.support.tree import ROOT
@@ -21,10 +20,10 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-WORKERS: Final = 2
-_AGAIN_S: Final = 1.0
-_LOOK_S: Final = 0.1
-_TOLD: Final = 4_000  # characters of a log's end that are kept with an exit
+WORKERS = 2
+_AGAIN_S = 1.0
+_LOOK_S = 0.1
+_TOLD = 4_000  # characters of a log's end that are kept with an exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +68,21 @@ class WorkerPool(Loop):
         folder: where logs, clocks and the list of exits go.
     """
 
-    def __init__(self, config: Path, folder: Path) -> None:
+    def __init__(self, config, folder):
         super().__init__("pool", self._look_after, every_s=_LOOK_S)
         self._config = config
         self._folder = folder
         self._lock = threading.RLock()
-        self._lives: dict[int, Life] = {}
-        self._ours: set[int] = set()
+        self._lives = {}
+        self._ours = set()
         self._wanted = True
         self._again_s = [0.0] * WORKERS
         self._numbers = [0] * WORKERS
-        self._ports = [(free_port(), free_port()) for _ in range(WORKERS)]
-        self.ends: list[End] = []
+        self.ends = []
         for worker in range(WORKERS):
             set_clock(self._clock(worker), 0)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         """Kill whatever still runs."""
         self.kill_all()
         super().__exit__()
@@ -126,15 +124,10 @@ class WorkerPool(Loop):
         with self._lock:
             return [life for life in self._lives.values() if life.process.poll() is None]
 
-    def pages(self, worker: int) -> tuple[str, str]:
-        """Return the addresses of one's public and custodian's pages."""
-        public, custodian = self._ports[worker]
-        return f"http://127.0.0.1:{public}", f"http://127.0.0.1:{custodian}"
-
-    def _clock(self, worker: int) -> Path:
+    def _clock(self, worker):
         return self._folder / f"clock-{worker}"
 
-    def _end(self, worker: int, number: signal.Signals) -> None:
+    def _end(self, worker, number):
         with self._lock:
             life = self._lives.get(worker)
             if life is not None and life.process.poll() is None:
@@ -143,7 +136,7 @@ class WorkerPool(Loop):
         if life is not None and number == signal.SIGKILL:
             life.process.wait()
 
-    def _look_after(self) -> None:
+    def _look_after(self):
         """Note which ended, and start again those that are wanted."""
         for worker in range(WORKERS):
             with self._lock:
@@ -156,10 +149,9 @@ class WorkerPool(Loop):
                 elif life is None and self._wanted and now_s >= self._again_s[worker]:
                     self._lives[worker] = self._begin(worker)
 
-    def _begin(self, worker: int) -> Life:
+    def _begin(self, worker):
         log = self._folder / f"worker-{worker}-{self._numbers[worker]}.log"
         self._numbers[worker] += 1
-        public, custodian = self._ports[worker]
         with log.open("wb") as opened:
             process = subprocess.Popen(
                 [
@@ -170,16 +162,11 @@ class WorkerPool(Loop):
                 stdout=opened,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "SOAK_PUBLIC": str(public),
-                    "SOAK_CUSTODIAN": str(custodian),
-                },
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
         return Life(worker, process.pid, _now_ms(), log, process)
 
-    def _note(self, life: Life) -> None:
+    def _note(self, life):
         life.process.stdin.close()
         text = life.log.read_text(errors="replace")
         end = End(
@@ -196,5 +183,5 @@ class WorkerPool(Loop):
             opened.write(f"{json.dumps(asdict(end))}\n")
 
 
-def _now_ms() -> int:
+def _now_ms():
     return time.time_ns() // 1_000_000

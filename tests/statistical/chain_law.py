@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DIGITS = 60
 
-Coin: TypeAlias = Callable[[Fraction, Fraction], Fraction]
+Coin = Callable[[Fraction, Fraction], Fraction]
 
 
 def continuous_coin(coarse: Fraction, fine: Fraction) -> Fraction:
@@ -165,14 +165,14 @@ def worst_walk(side: Side, handed_on: Callable[[int, int], int] | None = None) -
     """
     lattice, last = lattice_of(side), len(side.levels) - 1
 
-    def reading(at: int, to: int) -> Floats:
+    def reading(at, to):
         shift = handed_on(at, to) if handed_on else side.shifts[to]
         lost, undecided = lattice < -shift, lattice < side.saved[to]
         if to == last:
             return lost + side.drop * (lattice == -shift)
         return np.where(lost, 1.0, undecided * onwards[to])
 
-    onwards: dict[int, Floats] = {}
+    onwards = {}
     for at in reversed(range(last)):
         ways = [
             finer_given_coarser(side.levels[at], side.levels[to], lattice) @ reading(at, to)

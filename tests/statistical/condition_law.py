@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
@@ -276,7 +276,7 @@ def judged(
     epsilon = price(mechanism, case.condition, aim).epsilon
     must, must_not = case.truths(aim.promise)
     if aim.gaussian:
-        apart = loss(case, law, lambda p, q: np.abs(norm.ppf(p) - norm.ppf(q)), 1e-9)
+        apart = loss(case, law, lambda p, q: np.abs(ndtri(p) - ndtri(q)), 1e-9)
         lost = apart / math.sqrt(2 * epsilon)
     else:
         lost = loss(case, law) / float(epsilon)

@@ -44,7 +44,7 @@ class Scripted(NoiseSource):
     The first pass records what is asked for, the second replays the whole grid.
     """
 
-    def __init__(self, reach: int) -> None:
+    def __init__(self, reach):
         """Set how far the grid goes."""
         super().__init__()
         self.reach = reach
@@ -69,7 +69,7 @@ class Scripted(NoiseSource):
             masses = np.multiply.outer(masses, each).ravel()
         return masses
 
-    def _next(self, values: Ints, masses: Floats, n: int) -> Ints:
+    def _next(self, values, masses, n):
         if self.grid is None:
             self.axes += [(values, masses)] * n
             return np.zeros(n, int)
@@ -96,7 +96,7 @@ def likely(decide: Callable[[Ints, Scripted], Ints], rows: Ints, noise: Scripted
 def enumerated(decider: Decider, rows: Ints, reference: int, noise: Scripted) -> float:
     """Return P["within"] of a cell by running the decider on every point of the noise."""
 
-    def decide(statistics: Ints, noise: Scripted) -> Ints:
+    def decide(statistics, noise):
         references = np.full(statistics.shape[1], reference)
         return decider.decide(statistics, references, noise).astype(int)
 

@@ -10,11 +10,11 @@ import math
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from operators.noise.source import NoiseSource
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 DIGITS = 120
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
-Words64: TypeAlias = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Words64 = NDArray[np.uint64]
 
 ONE = 1 << 64  # probability one in the units of the tables under test
 
@@ -81,7 +81,7 @@ def loss_violations(
     bound = exp_bounds(epsilon)[0]
     values = [int(level) for level in levels]
 
-    def within(p: int, other: int) -> bool:
+    def within(p, other):
         return p * bound.denominator <= other * bound.numerator
 
     broken = 0
@@ -143,7 +143,7 @@ def chi_square(counts: Ints, masses: Floats) -> float:
     kept = expected > 0
     assert not observed[~kept].any()
     statistic = float(((observed[kept] - expected[kept]) ** 2 / expected[kept]).sum())
-    return float(chi2.sf(statistic, int(kept.sum()) - 1))
+    return float(chdtrc(int(kept.sum()) - 1, statistic))
 
 
 def p_value(drawn: Ints, masses: Floats) -> float:
@@ -158,13 +158,13 @@ def bernoulli_chi_square(counts: Ints, draws: int, probabilities: Floats) -> flo
     variances = draws * probabilities * (1 - probabilities)
     kept = variances >= 25
     statistic = float((((counts - draws * probabilities) ** 2)[kept] / variances[kept]).sum())
-    return float(chi2.sf(statistic, int(kept.sum())))
+    return float(chdtrc(int(kept.sum()), statistic))
 
 
 class GivenNoise(NoiseSource):
     """Hands out chosen discrete Laplaces and geometrics, and notes at what rate each was drawn."""
 
-    def __init__(self, *drawn: Ints) -> None:
+    def __init__(self, *drawn):
         """Keep the values, in the order of draws."""
         super().__init__()
         self.values = np.concatenate(drawn)
@@ -183,7 +183,7 @@ class GivenNoise(NoiseSource):
 class Words(NoiseSource):
     """Hands out chosen words of 64 bits, from the first one again where there are too few."""
 
-    def __init__(self, words: ArrayLike) -> None:
+    def __init__(self, words):
         """Keep the words."""
         super().__init__()
         self.words = np.array(words, np.uint64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accountant.budget.filter import UserFilter
 from accountant.budget.standings import Standing
@@ -11,14 +11,11 @@ from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.regions.shapes import ANYWHERE
 
-if TYPE_CHECKING:
-    from accountant.budget.keeping import Keepers
-
 
 class Served:
     """Windows of some alarms, each of them ended before the next is asked about."""
 
-    def __init__(self, wall: int, *keepers: Keepers, kind: type[UserFilter] = UserFilter) -> None:
+    def __init__(self, wall, *keepers, kind=UserFilter):
         """Begin a period."""
         self.judge = kind(wall, {}, {}, *keepers)
         self.place = 0

@@ -32,7 +32,7 @@ from tests.statistical.enumeration import ONE
 from tests.support.formulas import BETA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -166,7 +166,7 @@ def driven(operator: ProbeEnt | Probe, chains: Sequence[Ints]) -> Driven:
     walks, read = [], [np.zeros((len(scale.units), windows), np.bool_) for scale in scales]
     original = Walks.read
 
-    def noted(walk: Walks, at: int, level: int, windows: Ints) -> None:
+    def noted(walk, at, level, windows):
         walks.append(walk)
         read[at][level, windows] = True
         original(walk, at, level, windows)
@@ -264,7 +264,7 @@ class FormulaLaw:
         ]
 
 
-def _coins(scales: Sequence[Scale]) -> Iterator[tuple[float, tuple[Scale, ...]]]:
+def _coins(scales):
     """Return every way that the literals' coins may fall, with its probability."""
     owners = [rungs.coin / ONE for scale in scales for rungs in scale.rungs]
     for drops in product((False, True), repeat=len(owners)):

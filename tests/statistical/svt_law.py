@@ -69,7 +69,7 @@ class Run:
             return {said: partial(self._redrawn, likely) for said, likely in found.items()}
         return found
 
-    def _redrawn(self, likely: Floats, mass: Floats) -> Floats:
+    def _redrawn(self, likely, mass):
         return float(mass @ likely) * self.threshold
 
 
@@ -103,7 +103,7 @@ def law(run: Run, steps: Steps) -> Law:
         steps: step count per cell.
     """
 
-    def turn(said: Said) -> dict[Any, Any]:
+    def turn(said):
         left, rang = [*said], set[int]()
         for cell in [*range(len(steps))] * run.plan.questions:
             if len(rang) == run.plan.alarms:

@@ -12,7 +12,6 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from accountant.errors import ConfigError
 from operators.deciders import (
     Average,
     AverageLaplaceBand,
@@ -29,7 +28,6 @@ from operators.deciders import (
     SparseBand,
     Sum,
     TightBand,
-    planned,
 )
 from tests.statistical.deciders_law import (
     HALF,
@@ -265,16 +263,6 @@ def test_the_private_bound_loses_at_most_its_charge():
 
     assert max(apart(bound, data, value, 14) for data in CELLS for value in (1, 4)) < 3 + SLACK
     assert apart(replace(bound, epsilon=Fraction(30)), (4, 4, 4), 1, 8) > 3
-
-
-def test_bounds_that_leave_nothing_are_refused():
-    """Of all that a decider has, or of one that finds no bound."""
-    says = "the bound's epsilon is not between 0 and the alarm's epsilon"
-    for wrong in (Fraction(0), SIX, Fraction(7)):
-        with pytest.raises(ConfigError, match=says):
-            SparseBand.planned(Sum(0, 4), SIX, 3, PrivateBound(epsilon=wrong))
-    with pytest.raises(ConfigError, match="decider lm has no key bound"):
-        planned("lm", Sum(0, 4), SIX, 3, bound=PrivateBound())
 
 
 def test_svt_without_threshold_noise_is_caught():

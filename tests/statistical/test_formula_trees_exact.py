@@ -1,35 +1,20 @@
-"""Random trees of atoms: the worst corner of the shift, of boundaries and of samples."""
+"""Random trees of atoms: how often any walk of a mechanism may pass its boundaries."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-
-import numpy as np
-from scipy.stats import binom
 
 from accountant.units import from_loss_units
 from operators.conditions.condition import Aim
 from operators.conditions.formula import atom_of
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
-from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid
-from tests.statistical.condition_law import CASES, repeated, spread
+from tests.statistical.condition_law import CASES
 from tests.statistical.enumeration import ONE
 from tests.support.boundaries import crossing_bound
 from tests.support.formulas import BETA
-
-HALF = Fraction(1, 2)
-
-
-def planned(condition, tolerances, first):
-    """Return mechanisms with one noise, or several, for each channel."""
-    aim = Aim(BETA, tolerances, first_tolerances=(first,) * len(tolerances))
-    return (
-        ProbeEnt.planned(condition, aim),
-        Probe.planned(condition, aim),
-        Probe.planned(condition, aim, fresh=HALF),
-    )
 
 
 def test_boundaries_keep_max_fnr_on_random_trees():
@@ -39,9 +24,12 @@ def test_boundaries_keep_max_fnr_on_random_trees():
     """
     grid = Grid(first=Fraction(1, 1000), rounds=3)
     for number, tree in enumerate(CASES):
-        mechanisms = [ProbeEnt.planned(tree.condition, Aim(BETA, tree.tolerances), grid=grid)]
+        condition, aim = tree.condition, Aim(BETA, tree.tolerances)
+        mechanisms = [ProbeEnt.planned(condition, aim, grid=grid)]
         if number % 16 == 1:  # two phases of independent noise: their marginals add up
-            mechanisms += planned(tree.condition, tree.tolerances, 9)[1:]
+            aim = replace(aim, first_tolerances=(9,) * len(tree.tolerances))
+            fresh = (None, Fraction(1, 2))
+            mechanisms += [Probe.planned(condition, aim, fresh=each) for each in fresh]
         for scales in (each.scales for each in mechanisms):
             crossing = crossings(scales)
             for implicant in tree.condition.formula.prime_implicants():
@@ -68,21 +56,3 @@ def crossings(scales):
             ]
             found[reading.literal] = single[0] + max(single[1:], default=0)
     return found
-
-
-def test_sampled_misses_close_to_the_thresholds():
-    """Real operators where a neighbour is false: no more than max_fnr with 99.9% confidence."""
-    cells, tested = 10_000, 0
-    for number, tree in enumerate(CASES[::23]):
-        edge = tree.holds(0) & spread(~tree.holds(0), tree.far)
-        corner = tree.data[:, edge.ravel()][:, :1]
-        if not corner.size:
-            continue
-        statistics = corner.repeat(cells, axis=1)
-        for at, operator in enumerate(planned(repeated(tree.condition, cells), tree.tolerances, 9)):
-            decision = operator.decide(statistics, KeyedNoise(f"{number} {at}".encode()))
-            missed = np.count_nonzero(~decision.fired)
-            assert binom.sf(missed - 1, cells, float(BETA)) > 0.001
-            assert decision.cost.worst_units <= operator.plan.epsilon * 10**12
-            tested += 1
-    assert tested > 15

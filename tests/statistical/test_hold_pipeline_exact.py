@@ -23,7 +23,9 @@ USER = (
     "privacy_unit: user, period: 1d,"
     " contribution: {max_groups_per_window: 30, max_events_per_group: 3}"
 )
+MORE = ("", ", repeat_in: run")
 KINDS = [
+    *((f"{{svt: {{max_alarms: 10, repeat: 3{more}}}}}", TUMBLE, USER) for more in MORE),
     *((name, TUMBLE, USER) for name in ("tslm", "ppwlm", "dppwlm", "svt")),
     *((name, TUMBLE, "privacy_unit: event") for name in ("tslm", "dppwlm", "svt")),
     *((name, EARLY, "privacy_unit: event") for name in ("tslm", "svt")),

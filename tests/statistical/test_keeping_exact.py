@@ -2,22 +2,19 @@
 
 Losses are whole multiples of ln 2 here, and noise is geometric with ratio 1/2: every probability is
 a rational number. One alarm has a run of sparse vector, the other randomised responses of one unit
-each. Twins that forget what is kept break what is promised; one that lets an open run go on without
-asking breaks the wall, and one that looks at counts gives neighbours answers that differ.
+each. A twin that lets an open run go on without asking breaks the wall, one that looks at counts
+gives neighbours other answers; twins that forget what is kept, ``test_ledger_histories`` has.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 
-from accountant.budget.keeping import Keeper, Keepers
-from accountant.budget.standings import Standing
+from accountant.budget.keeping import Keepers
 from tests.statistical.filter_law import Served
 from tests.support.exact import transcripts as enumerated
 from tests.support.exact import worst_ratio as ratio_of
@@ -38,17 +35,10 @@ class Seen(NamedTuple):
 
 
 class Budget(Served):
-    """A budget of the two alarms.
+    """A budget of the two alarms."""
 
-    Args:
-        wall: of the one period.
-        shares: by query.
-        keepers: what alarms keep; a twin may forget some of it.
-    """
-
-    def __init__(self, wall, shares, keepers=Keepers):
-        super().__init__(wall, keepers({name: Keeper(units) for name, units in shares.items()}))
-        self.held = {RUN: 0, OTHER: 0}
+    def __init__(self):
+        super().__init__(WALL, Keepers({}))
         self.left = 0
 
     def asks(self, query):
@@ -68,86 +58,7 @@ class Budget(Served):
             units = rang * ALARM_UNITS + (0 if self.left else OPEN_UNITS)
             left_units = self.asks(RUN) - units
             self.left = (self.left or ALARMS) - rang
-        self.held[query] += units
         self.end(query, units, left_units=left_units)
-
-
-class ForgetsRuns(Keepers):
-    """Broken twin: others may have what an open run may still cost."""
-
-    def hold(self, standing):
-        """Count a window, and no run."""
-        super().hold(Standing(standing.held, standing.open, standing.periods, standing.query))
-
-
-class ForgetsShares(Keepers):
-    """Broken twin: nobody has a share."""
-
-    def __init__(self, keepers):
-        del keepers
-        super().__init__({})
-
-
-class GivesAway(Keepers):
-    """Broken twin: what is kept is given to the others, instead of taken from them."""
-
-    def beside(self, query, period):
-        """Return what is kept, with the wrong sign."""
-        least, most = super().beside(query, period)
-        return -least, -most
-
-
-def every_end(order, wall, shares, keepers=Keepers):
-    """Yield what is spent in every way in which windows may end; what was promised is checked."""
-    for ends in product((False, True), repeat=len(order)):
-        budget = Budget(wall, shares, keepers)
-        for query, rang in zip(order, ends, strict=True):
-            kept = budget.held[query] + budget.asks(query) <= shares.get(query, 0)
-            open_run = query == RUN and budget.left > 0
-            granted = budget.next(query)
-            assert granted or not kept, "a window within its share"
-            assert granted or not open_run, "a window inside an open run"
-            if granted:
-                budget.ends(query, rang=rang)
-            assert sum(budget.held.values()) <= wall, "the wall"
-        yield sum(budget.held.values())
-
-
-def played(keepers=Keepers):
-    """Return the most that is spent of any budget."""
-    return max(spent for case in CASES for spent in every_end(*case, keepers))
-
-
-ORDERS = (
-    (RUN, OTHER, RUN, OTHER, OTHER, RUN, RUN),
-    (OTHER, RUN, OTHER, OTHER, RUN, OTHER, RUN),
-    (OTHER, OTHER, OTHER, OTHER, OTHER, RUN, RUN),
-)
-CASES = [
-    (order, wall, {RUN: share, OTHER: other})
-    for order in ORDERS
-    for wall in range(1, 7)
-    for share in {0, wall // 2, wall}
-    for other in {0, min(wall - share, 2)}
-]
-
-
-def test_shares_and_open_runs_get_what_they_were_promised():
-    """However windows end: nobody passes the wall, and what was kept is there."""
-    assert played() == max(wall for _, wall, _ in CASES)  # nothing is left where all is asked
-
-
-@pytest.mark.parametrize(
-    ("twin", "broken"),
-    [(ForgetsRuns, "open run"), (ForgetsShares, "share"), (GivesAway, "wall")],
-)
-def test_twins_that_keep_otherwise_are_caught(twin, broken):
-    """Whoever forgets runs or shares, or gives away what is kept, breaks the very promise."""
-    with pytest.raises(AssertionError, match=broken):
-        played(twin)
-
-
-# --- privacy: the probability of every transcript under two neighbours
 
 
 THRESHOLD = 2
@@ -181,7 +92,7 @@ def transcripts(counts, grants):
     noise = range(-REACH, REACH + 1)
 
     def turn(said):
-        budget, at = Budget(WALL, {}), len(said)
+        budget, at = Budget(), len(said)
         for one, count in zip(said, counts, strict=False):
             grants(budget, one.query, count)
             if one.granted:

@@ -199,10 +199,11 @@ def geometric_p_value(drawn, t):
 
 @pytest.mark.parametrize("t", RATES)
 def test_variates_follow_their_laws(t):
-    """Two million discrete Laplaces and geometrics per rate pass chi-square."""
+    """Two million discrete Laplaces and geometrics per rate pass chi-square; 2 % off, none does."""
     source = KeyedNoise(b"laws")
     assert laplace_p_value(source.discrete_laplace(t, DRAWS), t) > HELD
     assert geometric_p_value(source.geometric(t, DRAWS), t) > HELD
+    assert laplace_p_value(source.discrete_laplace(t * 102 / 100, DRAWS), t) < REFUSED
 
 
 def test_operating_system_stream_follows_the_law():
@@ -230,16 +231,6 @@ def signed_zero_laplace(t, source):
 def test_broken_twins_are_caught(twin, t):
     """The chi-square that accepts the noise refuses each wrong sampler."""
     assert laplace_p_value(twin(t, np.random.default_rng(7)), t) < REFUSED
-
-
-@pytest.mark.parametrize("t", RATES)
-def test_the_check_has_power_and_no_bias(t):
-    """A rate two per cent off is refused; of 20 sound samples about half lie below p = 1/2."""
-    source = KeyedNoise(b"power")
-    off = t * Fraction(102, 100)
-    assert laplace_p_value(source.discrete_laplace(off, DRAWS), t) < REFUSED
-    low = sum(laplace_p_value(source.discrete_laplace(t, 100_000), t) < 0.5 for _ in range(20))
-    assert 2 <= low <= 18
 
 
 def test_slow_rates_use_several_layers_and_too_slow_ones_are_refused():
@@ -314,7 +305,7 @@ def test_noise_that_repeats_is_out_of_reach_of_the_release_path():
     texts = {file: file.read_text() for package in packages for file in package.rglob("*.py")}
     named = [file for file, text in texts.items() if "KeyedNoise" in text]
     assert named == [ROOT / "operators/noise/source.py"]
-    seeded = [file for file, text in texts.items() if re.search("SeededSource|--seed", text)]
+    seeded = [file for file, text in texts.items() if "SeededSource" in text or "--seed" in text]
     assert all(file.is_relative_to(ROOT / "operators") for file in seeded)
 
 

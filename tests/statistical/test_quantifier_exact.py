@@ -11,10 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accountant.errors import ArgumentError, ConfigError
 from operators.conditions.condition import Aim
 from operators.conditions.score import score_of
-from operators.registry import ALL, create, price
+from operators.registry import create, price
 from tests.statistical.condition_law import BETA, broken, condition_of, groups_of, loss
 
 
@@ -51,17 +50,3 @@ def test_scores_of_groups_that_data_choose_are_caught(twin):
     law = operator.chances(0, read(case.data)[None] + 5)
     assert price("tslm", case.condition, aim).epsilon == operator.plan.epsilon
     assert loss(case, law.reshape(case.shape)) > 1.9 * float(operator.plan.epsilon)
-
-
-def test_who_cannot_count_groups_says_so():
-    """Mechanisms that decide cell by cell refuse, and so do numbers that no groups have."""
-    of, aim = groups_of("a", {"a": (1, 2, 3)}, 2, 1).condition, Aim(BETA, (1,), first_tolerances=())
-    able = {name for name, one in ALL.items() if one.quantifies}
-    assert able == {"tslm", "ppwlm", "dppwlm", "svt", "nlm"}
-    for name in ALL.keys() - able:
-        for ask in (create, price):
-            with pytest.raises(ConfigError, match=f"mechanism {name} cannot count groups"):
-                ask(name, of, aim)
-    for wrong in ({"least": 0}, {"least": 4}, {"members": 2}):
-        with pytest.raises(ArgumentError):
-            replace(of, **wrong)

@@ -8,7 +8,7 @@ read level by level with draws from a seeded source.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ from operators.formulas.probe_ent import ProbeEnt
 from operators.noise import mixtures
 from operators.noise.mixtures import Mixture
 from operators.noise.source import KeyedNoise
-from operators.registry import ALL, create
+from operators.registry import create
 from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm
@@ -100,17 +100,6 @@ def test_rates_far_apart_lose_no_digits():
     # With one rate for both errors the whole mechanism is its own mirror image.
     mirrored = 1 - of.chances(-of.steps - np.arange(-60, 60))
     assert chances == pytest.approx(mirrored, abs=1e-7)
-
-
-def test_the_choice_of_levels_moves_a_law_little():
-    """As the proof's page says of the case of the guide: by 0.022 at most."""
-    of = Dppwlm.planned(ABOVE, NINE).ladder
-    last = len(of.units) - 1
-    picks = [pick for size in (0, 1, 7, 8) for pick in combinations(range(1, last), size)]
-    levels = [[0, *pick, last] for pick in picks]
-    steps = np.array([-21, -16, -13, -5, -3, 0, 8])
-    chances = np.array([of.chances(steps, each) for each in levels])
-    assert 0.01 < np.ptp(chances, axis=0).max() < 0.022
 
 
 def test_the_law_is_that_of_draws():
@@ -212,13 +201,3 @@ def test_deciders_without_a_law_say_so():
     """The sparse vector over capped sums has none."""
     nothing = SparseBand.planned(Sum(0, 4), Fraction(2), 4)
     assert nothing.chances(rows_of(nothing, (1, 2), 3), np.array([3])) is None
-
-
-def test_what_chooses_from_all_cells_says_so():
-    """Descriptors tell which laws are those of a cell alone in its window."""
-    assert {name for name, one in ALL.items() if one.collective} == {
-        "ppwlm",
-        "dppwlm",
-        "probe",
-        "probe-ent",
-    }

@@ -8,9 +8,7 @@ import pytest
 from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
 from operators.conditions.syntax import fold
-from operators.single.tslm import theoretical_limit
 from tests.statistical.condition_law import (
-    BETA,
     CASES,
     GROUPS,
     Case,
@@ -30,18 +28,20 @@ def counts(text, thresholds, tolerances):
 
 APART = counts(SHARED, {"a": 101, "b": 50, "c": 201}, (1, 1, 20))
 SHARING = [  # whoever is above 200 is far from all that is false: the narrow literal costs less
-    (counts("a OR b", {"a": 101, "b": 201}, (5, 0)), 11, 0.415),
-    (counts("a OR b", {"a": 101, "b": 151}, (0, 60)), 71, 0.065),
-    (APART, 41, 0.112),
+    counts("a OR b", {"a": 101, "b": 201}, (5, 0)),
+    counts("a OR b", {"a": 101, "b": 151}, (0, 60)),
+    APART,
 ]
 
 
 def test_the_score_is_the_condition_as_one_test_of_sensitivity_one():
     """200 random trees and 60 quantifiers: true iff >= 0, -k beyond tolerances, one step apart."""
-    assert [case for case in [*CASES, *GROUPS, *(one for one, *_ in SHARING)] if broken(case)] == []
+    assert [case for case in [*CASES, *GROUPS, *SHARING] if broken(case)] == []
 
 
-@pytest.mark.parametrize(("cases", "equals", "mores"), [(CASES, 50, 20), (GROUPS, 1, 1)])
+@pytest.mark.parametrize(
+    ("cases", "equals", "mores"), [([*CASES, *SHARING], 50, 20), (GROUPS, 1, 1)]
+)
 def test_the_score_has_all_the_steps_that_there_are(cases, equals, mores):
     """K is the length of the shortest way from true to false beyond tolerances, never less.
 
@@ -59,13 +59,6 @@ def test_the_score_has_all_the_steps_that_there_are(cases, equals, mores):
     assert equal + more > 40
     assert equal > equals
     assert more > mores
-
-
-@pytest.mark.parametrize(("case", "steps", "epsilon"), SHARING)
-def test_literals_on_one_statistic_leave_more_steps_than_the_strictest(case, steps, epsilon):
-    """By the distance on the line of counts, and what so many steps cost."""
-    assert case.score.steps == steps == case.distance()
-    assert theoretical_limit(steps, BETA, BETA) == pytest.approx(epsilon, abs=5e-4)
 
 
 def test_cells_with_other_thresholds_have_scores_of_their_own():
@@ -110,13 +103,12 @@ def test_what_is_written_without_need_costs_nothing():
     assert (score.steps, score.decisive) == (9, "a")
 
 
-def plain(case, data, lower=None):
+def plain(case, data):
     """Return AND as the least and OR as the largest step count, as they are written."""
 
     def steps(one):
         test = case.condition.test(one).at(np.zeros(data.shape[1], np.intp))
-        own = test.quantise(data[case.condition.atoms[atom_of(one)].statistic])
-        return own - (lower or {}).get(one, 0)
+        return test.quantise(data[case.condition.atoms[atom_of(one)].statistic])
 
     return folded(case, steps)
 
@@ -126,18 +118,6 @@ def folded(case, leaf):
     return fold(
         case.condition.formula.monotone, leaf, lambda p: np.min(p, 0), lambda p: np.max(p, 0)
     )
-
-
-def test_one_inequality_that_is_off_is_caught():
-    """Twin: one literal's test is strict where it is not, so its step count is one too low."""
-    mattered = 0
-    for case in CASES[:50]:
-        lower = {case.condition.formula.literals[0]: 1}
-        whole, off = (plain(case, case.data, each) >= 0 for each in (None, lower))
-        if (whole != off).any():  # the first literal alone decides some data
-            mattered += 1
-            assert "truth" in broken(case, lambda d, c=case, by=lower: plain(c, d, by), 1)
-    assert mattered > 20
 
 
 def test_what_is_not_quantised_is_caught():

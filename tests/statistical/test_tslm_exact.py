@@ -8,14 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from accountant.errors import ConfigError
 from accountant.units import from_loss_units
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.noise.source import KeyedNoise
 from operators.single import gaussian
-from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm, extremal_table
 from tests.statistical.enumeration import (
     ONE,
@@ -26,7 +23,6 @@ from tests.statistical.enumeration import (
     loss_violations,
     over,
 )
-from tests.support.yardstick import steps
 
 THRESHOLD = 100
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(1, 10))
@@ -209,34 +205,6 @@ def test_what_costs_more_than_it_is_charged_is_caught(tslm, changes, epsilon, so
     assert (not violations) is sound
 
 
-@pytest.mark.parametrize("shift", [-1, 1])
-def test_shifted_twins_are_caught(shift):
-    """One step down misses too often; one step up rings too often."""
-    twin = replace(FIRST, lowest=FIRST.lowest - shift)
-    misses = 1 - fires(twin, THRESHOLD + 1) > PAPER
-    alarms = fires(twin, THRESHOLD - 2) > PAPER
-    assert (misses, alarms) == (shift < 0, shift > 0)
-
-
-@pytest.mark.parametrize("mechanism", [Tslm, Ppwlm, Dppwlm])
-@pytest.mark.parametrize(
-    ("promise", "words"),
-    [
-        (Promise(Fraction(1), 1), "max_fnr is not between 0 and 1"),
-        (Promise(PAPER, 1, Fraction(3, 2)), "max_fpr is not between 0 and 1"),
-        (Promise(PAPER, 1, Fraction(19, 20)), "chance alone"),
-        (Promise(Fraction(1, 10**13), 1), "max_fnr is below 1e-12"),
-        (Promise(PAPER, -1), "tolerance"),
-        (Promise(PAPER, 50_000), "100001 steps"),
-    ],
-)
-def test_promises_that_cannot_be_kept_are_refused(promise, words, mechanism):
-    """Each refusal says what is wrong and what to write instead."""
-    with pytest.raises(ConfigError, match=words) as caught:
-        mechanism.planned(IntegerTest(Comparison.GT, ints([1]), 1), promise)
-    assert caught.value.hint
-
-
 NORMAL = planned(1, 5, planner=gaussian.planned)
 
 
@@ -252,10 +220,3 @@ def test_decisions_are_drawn_from_the_table(tslm):
         assert (decision.cost.units, decision.cost.cells) == (tslm.units, at.size)
         twin = replace(of, lowest=of.lowest + (1 if fires else -1))
         assert (twin.decide(at, Words(words)).fired != fires).any()
-
-
-def test_a_million_cells_are_quick():
-    """Well under a second."""
-    tslm, noise = over(FIRST, 1_000_000), KeyedNoise(b"quick")
-    statistics = np.full(1_000_000, THRESHOLD)
-    assert steps(lambda: tslm.decide(statistics, noise)) < 2_000_000

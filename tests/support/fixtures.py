@@ -11,12 +11,21 @@ from tests.support.kafka import Broker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_RUNNING = []
+
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """One Kafka broker for the whole session; tests take topics of their own and never kill it."""
     with Broker() as running:
+        _RUNNING.append(running)
         yield running
+
+
+def end_broker() -> None:
+    """End the session's broker, if it runs: an idle one takes a fiftieth of a core for nothing."""
+    while _RUNNING:
+        _RUNNING.pop().stop()
 
 
 @pytest.fixture

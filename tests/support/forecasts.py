@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
-
-from kafka import KafkaProducer
 
 from accountant.records import REFERENCE_PARTITIONS
 from stream.events.marks import Mark, encode_mark
@@ -40,34 +37,32 @@ class ForecastScenario(Scenario):
         text = super().config_text(public=public, custodian=custodian)
         keys = '    mechanism: {decider: {epsilon: "20", reference: {feed: forecast}}}\n'
         text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
-        text = text.replace("timing: {", "timing: {reference_timeout: 45s, ")
+        text = text.replace("timing: {", "timing: {reference_timeout: 25s, ")
         feed = _FEED.format(name=self.name, rooms=", ".join(ROOMS), key=_KEY.decode())
         return text.replace("budget:\n", f"{feed}budget:\n")
 
     def expect(self, start_ms: int) -> None:
         """Send the forecast of a window, not marked yet."""
-        self._send(
+        expected = [
             {
                 "key": room.encode(),
                 "value": json.dumps({"room": room, "n": EXPECTED_N, "ts": start_ms + at}).encode(),
             }
             for room, number in USUAL.items()
             for at in range(number)
-        )
+        ]
+        self.send(expected, f"{self.name}.forecast")
 
     def mark(self, time_ms: int) -> None:
         """Say in both partitions that the forecast is whole up to an instant."""
-        for partition in range(2):
-            value, headers = encode_mark(Mark("forecast", time_ms, partition, time_ms), _KEY)
-            self._send([{"value": value, "headers": headers, "partition": partition}])
-
-    def _send(self, records):
-        with closing(
-            KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
-        ) as producer:
-            for record in records:
-                producer.send(f"{self.name}.forecast", **record)
-            producer.flush()
+        marks = [encode_mark(Mark("forecast", time_ms, at, time_ms), _KEY) for at in range(2)]
+        self.send(
+            [
+                {"value": value, "headers": headers, "partition": at}
+                for at, (value, headers) in enumerate(marks)
+            ],
+            f"{self.name}.forecast",
+        )
 
     def people(self, after_ms: int) -> int:
         """Send everybody into a window that starts after an instant; return its start.

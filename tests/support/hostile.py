@@ -29,7 +29,7 @@ _PEOPLE = 60
 _QUIET_MS = 125
 _CUT_MS = 600
 _PAUSE_MS = 8_000
-_LINGER_MS = 20  # a batch for each event would keep the broker busy; far below what is quiet
+_LINGER_MS = 80  # a batch for each event would keep the broker busy; less than what is quiet
 
 
 def time_ms() -> int:

@@ -19,11 +19,15 @@ from __future__ import annotations
 
 import itertools
 import os
+from contextlib import closing
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
 
 from deploy.kafka.broker import Broker, BrokerError
 from tests.support.waiting import wait_until
 
-__all__ = ["Broker", "BrokerError", "broker_topic", "start_again"]
+__all__ = ["Broker", "BrokerError", "broker_topic", "read_all", "start_again"]
 
 _numbers = itertools.count(1)
 
@@ -39,6 +43,27 @@ def broker_topic(broker: Broker, *, name: str = "events", partitions: int = 1) -
     topic = f"{name}-{os.getpid()}-{next(_numbers)}"
     broker.create_topic(topic, partitions)
     return topic
+
+
+def read_all(bootstrap: str, topic: str, isolation_level: str = "read_uncommitted") -> list[Any]:
+    """Return every record of a topic up to its end, by partition, then offset."""
+    records: list[Any] = []
+    with closing(
+        KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            enable_auto_commit=False,
+            isolation_level=isolation_level,
+        )
+    ) as consumer:
+        numbers = consumer.partitions_for_topic(topic) or ()
+        partitions = [TopicPartition(topic, number) for number in numbers]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        ends = consumer.end_offsets(partitions)
+        while any(consumer.position(place) < ends[place] for place in partitions):
+            for fetched in consumer.poll(timeout_ms=500).values():
+                records += fetched
+    return sorted(records, key=lambda one: (one.partition, one.offset))
 
 
 def start_again(broker: Broker) -> None:

@@ -40,7 +40,7 @@ STEPS = (
     f"{Step.AFTER_PUBLISH}:1",
 )
 
-_LOOK_S = 0.5  # far less than a window's three seconds
+_LOOK_S = 1.0  # far less than a window's three seconds
 
 
 def thresholds(ledger: Ledger) -> dict[tuple[str, int], int]:

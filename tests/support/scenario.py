@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer
 
 from accountant.units import to_loss_units
 from stream.build import open_ledger
@@ -24,6 +24,7 @@ from stream.kafka.topics import check
 from stream.windows.instants import from_iso_utc
 from tests.support import worker_main
 from tests.support.commands import tocsin
+from tests.support.kafka import read_all
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -169,6 +170,8 @@ class Scenario:
     field_lines: str = ""
     more: str = ""
     _loaded: tuple[str, Alarms] | None = None
+    _lines: list[dict[str, Any]] = field(init=False, default_factory=list)
+    _read: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         """Write the configuration."""
@@ -243,9 +246,15 @@ class Scenario:
             worker.kill()
 
     def done(self, what: str) -> list[dict[str, Any]]:
-        """Return the journal's lines of one kind, in order."""
-        lines = (json.loads(line) for line in self.journal.read_text().splitlines())
-        return [line for line in lines if line["what"] == what]
+        """Return the journal's lines of one kind, in order; only what is new of it is read."""
+        with self.journal.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # it is being written
+                self._lines.append(json.loads(line))
+                self._read += len(line)
+        return [line for line in self._lines if line["what"] == what]
 
     def cursor_ms(self) -> int:
         """Return the start of the oldest undecided window, 0 before a worker registered it."""
@@ -275,36 +284,27 @@ class Scenario:
         Returns:
             When the last of them was appended, in milliseconds, by the broker's clock.
         """
+        return self.send(
+            {"key": None if key is None else key.encode(), "value": value} for key, value in events
+        )
+
+    def send(self, records: Iterable[Mapping[str, Any]], topic: str = "") -> int:
+        """Append records as they are given to a producer; return when the last one was.
+
+        Args:
+            records: what :meth:`KafkaProducer.send` is given of each.
+            topic: the feed's where empty.
+        """
         with closing(
             KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all", linger_ms=5)
         ) as producer:
-            sent = [
-                producer.send(self.topic, key=None if key is None else key.encode(), value=value)
-                for key, value in events
-            ]
+            sent = [producer.send(topic or self.topic, **record) for record in records]
             producer.flush()
             return max(future.get().timestamp for future in sent)
 
     def read(self, topic: str, *, isolation_level: str = "read_uncommitted") -> list[Any]:
         """Return every record of a topic, by partition, then offset."""
-        records: list[Any] = []
-        with closing(
-            KafkaConsumer(
-                bootstrap_servers=self.broker.bootstrap,
-                enable_auto_commit=False,
-                isolation_level=isolation_level,
-            )
-        ) as consumer:
-            partitions = [
-                TopicPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()
-            ]
-            consumer.assign(partitions)
-            consumer.seek_to_beginning(*partitions)
-            ends = consumer.end_offsets(partitions)
-            while any(consumer.position(p) < ends[p] for p in partitions):
-                for fetched in consumer.poll(timeout_ms=500).values():
-                    records += fetched
-        return sorted(records, key=lambda r: (r.partition, r.offset))
+        return read_all(self.broker.bootstrap, topic, isolation_level)
 
     def decided(self, alarm: str = "") -> dict[int, list[dict[str, Any]]]:
         """Return the published decision records, repeats included, by window start (ms).

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pytest
 
@@ -32,11 +33,13 @@ _MINUTES = (
     "integration/test_early_alarms.py",
 )
 """Whatever begins last must not be one of these: the run would wait for it alone."""
+_ON_A_BROKER: set[Path] = set()
 
 
 def share(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, then those on a broker; keep each file together."""
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    _ON_A_BROKER.update(tests[0].path for tests in files if any(map(_needs_broker, tests)))
     files.sort(key=_rank)  # in each rank as they were
     items[:] = [item for tests in files for item in tests]
 
@@ -45,7 +48,12 @@ def _rank(tests):
     place = "/".join(tests[0].path.parts[-2:])
     if place in _MINUTES:
         return _MINUTES.index(place)
-    return len(_MINUTES) + (not any(map(_needs_broker, tests)))
+    return len(_MINUTES) + (not on_a_broker(tests[0]))
+
+
+def on_a_broker(item: pytest.Item) -> bool:
+    """Tell whether a test of this one's file asks for a broker; those of later files may not."""
+    return item.path in _ON_A_BROKER
 
 
 def _needs_broker(item):

@@ -12,7 +12,7 @@ PATIENCE_S = 400.0
 """How long a test waits before it fails: far longer than is needed, below pytest's own limit."""
 
 
-_PAUSE = 4
+_PAUSE = 9
 """Pause this many times as long as asking has kept the processor: others wait for it, too."""
 
 

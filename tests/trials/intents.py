@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["INTENTS", "Intent", "all_ways", "unkept"]
 
-_UNTIL: Final = "2025-03-17"
-_MINUTES: Final = {"15m": 15, "1h": 60, "24h": 1440, "1d": 1440}
-_RATES: Final = (1e-9, 1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 0.03, 0.1)
-_PARTS: Final = (Fraction(95, 100), Fraction(80, 100), Fraction(60, 100))
-_WIDTHS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1))
+_UNTIL = "2025-03-17"
+_MINUTES = {"15m": 15, "1h": 60, "24h": 1440, "1d": 1440}
+_RATES = (1e-9, 1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 0.03, 0.1)
+_PARTS = (Fraction(95, 100), Fraction(80, 100), Fraction(60, 100))
+_WIDTHS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,6 @@ def _ways_of(name):
     yield "the threshold is the baseline", Intent(near, possible=False)
 
 
-INTENTS: Final = {
+INTENTS = {
     f"{template}: {name}": intent for template in TEMPLATES for name, intent in _ways_of(template)
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CLASSES", "ROOMS", "SHOPS", "office", "shops"]
 
-ROOMS: Final = tuple(f"r{room:02d}" for room in range(1, 51))
-SHOPS: Final = tuple(f"s{shop}" for shop in range(1, 13))
-CLASSES: Final = ("bread", "fruit", "milk", "soap", "tea")
+ROOMS = tuple(f"r{room:02d}" for room in range(1, 51))
+SHOPS = tuple(f"s{shop}" for shop in range(1, 13))
+CLASSES = ("bread", "fruit", "milk", "soap", "tea")
 
-_MONDAY_MS: Final = 1_740_960_000_000  # 2025-03-03T00:00Z
+_MONDAY_MS = 1_740_960_000_000  # 2025-03-03T00:00Z
 _DAY_MS, _HOUR_MS, _QUARTER_MS = 86_400_000, 3_600_000, 900_000
 
 

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from benchmarks.report import machine
 from stream.planning.locking import resolve
@@ -20,11 +19,17 @@ from stream.planning.templates.filling import fill
 from tests.support.commands import json_lines, tocsin
 from tests.trials.intents import INTENTS, Intent, all_ways, unkept
 
-REPORT: Final = Path("benchmarks/reports/intents.md")
+REPORT = Path("benchmarks/reports/intents.md")
 
 
-def tried(intent: Intent, folder: Path) -> tuple[float, str, str]:
-    """Return the CPU seconds of solving an intent, what was found, and what checking it found."""
+def tried(intent: Intent, folder: Path, *, every: int = 1) -> tuple[float, str, str]:
+    """Return the CPU seconds of solving an intent, what was found, and what checking it found.
+
+    Args:
+        intent: what is asked for.
+        folder: for its files.
+        every: how fine the grid is that looks for ways of what is said to be impossible.
+    """
     path = intent.write(folder)
     since = time.process_time()
     resolved = resolve(path)
@@ -33,7 +38,7 @@ def tried(intent: Intent, folder: Path) -> tuple[float, str, str]:
     if intent.possible is not None and intent.possible is not (one.found is not None):
         return took, "", f"possible is not {intent.possible}"
     if one.found is None:
-        ways = [each.keeps for each in all_ways(resolved.report.alarms)]
+        ways = [each.keeps for each in all_ways(resolved.report.alarms, every=every)]
         changes = "; ".join(change.text for change in one.changes)
         return took, f"impossible: {changes}", f"{sum(ways)} of {len(ways)} ways keep it"
     resolved.after.path.write_text(resolved.after.text, encoding="utf-8")

@@ -136,7 +136,7 @@ class Stage:
         name, index = at(place)
         return self.known[name].key(index)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         """Open the ledger."""
         self.ledger = self.opened()
 
