@@ -138,15 +138,26 @@ def test_no_transcript_loses_more_than_it_is_charged(name, walk):
     assert float(of.operator.plan.epsilon) == pytest.approx(worst)
 
 
-def units(scales):
-    """Return the rates of every channel's levels, in epsilon; last: nothing read."""
-    return [np.array([*scale.units, 0]) / 1e12 for scale in scales]
+def charges(scales, name):
+    """Return what every channel's levels are charged, in epsilon; last: nothing read."""
+    return [np.array([*getattr(scale, name), 0]) / 1e12 for scale in scales]
+
+
+def test_charging_the_last_channel_only_is_caught():
+    """A twin that forgets what was read of the channels before."""
+    of = enumerated("a AND b", "probe-ent")
+    one, other = charges(of.operator.scales, "charges")
+
+    def paid(stopped):
+        return np.where(stopped[1] >= 0, other[stopped[1]], one[stopped[0]])
+
+    assert excess_loss(of, paid) > 0.3
 
 
 def test_fresh_noise_charged_as_gradual_is_caught():
     """A second phase with noise of its own that is charged for the second phase only."""
     of = enumerated("a AND b", "fresh, any rule")
-    one, other = units(of.operator.scales)
+    one, other = charges(of.operator.scales, "units")
     assert excess_loss(of, lambda stopped: one[stopped[0]] + other[stopped[1]]) > 0.05
 
 
@@ -238,6 +249,14 @@ def test_a_phase_that_uses_more_than_its_part_is_caught():
         for scale, wide in zip(last.scales, first.scales, strict=True)
     )
     assert rates(FormulaLaw(replace(last, scales=scales)))[0] > float(BETA) * 1.2
+
+
+def test_full_beta_for_each_operand_is_caught():
+    """A twin that gives every atom of an AND the whole rate misses twice as often."""
+    of = enumerated("a AND b", "probe-ent")
+    (alone,) = ProbeEnt.planned(ALONE, aim_of(ALONE), grid=SMALL).scales
+    scales = tuple(replace(alone, share=scale.share) for scale in of.operator.scales)
+    assert rates(FormulaLaw(replace(of.operator, scales=scales)))[0] > 0.07
 
 
 def test_half_of_beta_with_the_cutoff_from_the_same_noise_is_caught():

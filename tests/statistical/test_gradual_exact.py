@@ -73,6 +73,17 @@ def test_continuous_coin_is_caught():
     assert max(float(excess(pair, continuous_coin)) for pair in pairs) > 0.07
 
 
+def test_wrong_coins_are_caught():
+    """So are a coin that is one per mille off and one that forgets the factor of both q."""
+
+    def forgetful(coarse, fine):
+        a, b = (1 - (-decimal(t)).exp() for t in (coarse, fine))
+        return Fraction(a / b) ** 2
+
+    assert excess(GRIDS[0], lambda a, b: our_coin(a, b) * Fraction(1001, 1000)) > TINY
+    assert excess(GRIDS[0], forgetful) > TINY
+
+
 THREE = tuple(map(Fraction, ("1", "1.7", "3")))
 
 

@@ -85,6 +85,14 @@ def test_recursion_meets_the_lattice(grid, steps, beta, alpha):
     assert sum(of.above.spent) <= alpha
 
 
+def test_half_of_beta_at_every_level_is_caught():
+    """Half of beta for each level, the next one chosen from the noise: walks pass it too often."""
+    of = ladder(FINE)
+    rates = tuple(map(float, of.below.levels))
+    shifts = tuple(marginal_shift(t, float(BETA) / 2) for t in rates)
+    assert worst_walk(replace(below(of), shifts=shifts)) > 0.1
+
+
 def test_shares_handed_on_are_caught():
     """MIDE's beta r / m for a step that skips r - 1 levels: a walk passes it 11% too often."""
     of = ladder(FINE)
@@ -104,6 +112,13 @@ def test_boundaries_one_step_short_are_caught(grid):
     side = below(ladder(grid))
     shifts = tuple(shift - 1 for shift in side.shifts)
     assert worst_walk(replace(side, shifts=shifts)) > 0.1
+
+
+def test_dropping_the_undecided_is_caught():
+    """A last level that drops what it cannot tell, as if it were a level like the others."""
+    of = ladder(COARSE, 7)
+    side = below(of)
+    assert worst_walk(replace(side, shifts=(*side.shifts[:-1], -of.low[-1]))) > 0.5
 
 
 # Loss ---------------------------------------------------------------------------------------

@@ -103,12 +103,13 @@ def test_what_is_written_without_need_costs_nothing():
     assert (score.steps, score.decisive) == (9, "a")
 
 
-def plain(case, data):
+def plain(case, data, lower=None):
     """Return AND as the least and OR as the largest step count, as they are written."""
 
     def steps(one):
         test = case.condition.test(one).at(np.zeros(data.shape[1], np.intp))
-        return test.quantise(data[case.condition.atoms[atom_of(one)].statistic])
+        own = test.quantise(data[case.condition.atoms[atom_of(one)].statistic])
+        return own - (lower or {}).get(one, 0)
 
     return folded(case, steps)
 
@@ -118,6 +119,18 @@ def folded(case, leaf):
     return fold(
         case.condition.formula.monotone, leaf, lambda p: np.min(p, 0), lambda p: np.max(p, 0)
     )
+
+
+def test_one_inequality_that_is_off_is_caught():
+    """Twin: one literal's test is strict where it is not, so its step count is one too low."""
+    mattered = 0
+    for case in CASES[:50]:
+        lower = {case.condition.formula.literals[0]: 1}
+        whole, off = (plain(case, case.data, each) >= 0 for each in (None, lower))
+        if (whole != off).any():  # the first literal alone decides some data
+            mattered += 1
+            assert "truth" in broken(case, lambda d, c=case, by=lower: plain(c, d, by), 1)
+    assert mattered > 20
 
 
 def test_what_is_not_quantised_is_caught():

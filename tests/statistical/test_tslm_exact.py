@@ -205,6 +205,15 @@ def test_what_costs_more_than_it_is_charged_is_caught(tslm, changes, epsilon, so
     assert (not violations) is sound
 
 
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_shifted_twins_are_caught(shift):
+    """One step down misses too often; one step up rings too often."""
+    twin = replace(FIRST, lowest=FIRST.lowest - shift)
+    misses = 1 - fires(twin, THRESHOLD + 1) > PAPER
+    alarms = fires(twin, THRESHOLD - 2) > PAPER
+    assert (misses, alarms) == (shift < 0, shift > 0)
+
+
 NORMAL = planned(1, 5, planner=gaussian.planned)
 
 
