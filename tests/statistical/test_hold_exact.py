@@ -8,23 +8,27 @@ something else end, begin or miss a hold, and is caught by the same check.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
 
+import numpy as np
 import pytest
 
 from accountant.costs.levels import level_costs
 from operators.base import Promise
 from operators.noise.source import KeyedNoise
 from operators.registry import create
+from operators.single.held import decide_asked
 from operators.single.ladder import Grid, Ladder
 from operators.single.tslm import Tslm
+from operators.svt import RunState
 from tests.statistical.chain_law import ladder_law
 from tests.statistical.enumeration import ints
 from tests.statistical.svt_law import law as law_asked
 from tests.statistical.svt_law import moved, run_of, terms
-from tests.statistical.test_early_exact import plan
+from tests.statistical.test_early_exact import kept, plan
 from tests.support.exact import excess as worst
 from tests.support.exact import losses
 from tests.support.exact import transcripts as enumerated
@@ -180,6 +184,73 @@ def test_early_alarms_hold_whole_windows(whole):
     looks = 0 if whole else 2  # the second and the third are asked
     lost = worst(*(law_asked(run, (step,) * looks) for step in (0, 1)))
     assert lost == (0 if whole else pytest.approx(math.log(2), abs=0.02))
+
+
+CELLS = 5
+HELD_CELLS = np.array([False, True, False, True, False])
+
+
+def counted(held):
+    """Return counts near the threshold, those of held cells as said."""
+    return np.where(HELD_CELLS, held, [49, 0, 50, 0, 51])[None].astype(np.int64)
+
+
+def window(mechanism, **more):
+    """Decide one window: its answers, and what every cell pays."""
+    operator = create(mechanism, condition(CELLS), replace(aim(2), **more))
+
+    def decided(held, noise):
+        found = decide_asked(operator, counted(held), HELD_CELLS, noise)
+        units = level_costs(found.cost).as_array()
+        assert not units[HELD_CELLS].any()
+        return found.fired, units.tolist()
+
+    return decided
+
+
+def run(**more):
+    """Decide a window of a run: its answers, and all that the next one goes on with."""
+    svt = create("svt", condition(CELLS), replace(aim(2), **more))
+
+    def decided(held, noise):
+        step = svt.go_on(counted(held), None, noise, window=7, held=HELD_CELLS)
+        assert not HELD_CELLS[RunState.from_bytes(step.after.state).queue[:, 1]].any()
+        return step.fired, (step.after.state, step.units, step.unanswered)
+
+    return decided
+
+
+def looks(mechanism):
+    """Look three times at a window, held from its first step on: nobody is asked at the last."""
+    early = create(mechanism, condition(CELLS), replace(aim(2), looks=3))
+
+    def decided(held, noise):
+        before, fired = None, np.zeros(CELLS, np.bool_)
+        for look, mask in enumerate((HELD_CELLS, HELD_CELLS, HELD_CELLS & False)):
+            step = early.go_on(counted(held), before, noise, window=look, held=mask)
+            before, fired = kept(step), fired | step.fired
+        return fired, before.state
+
+    return decided
+
+
+WAYS = [
+    *(window(name) for name in ("tslm", "ppwlm", "dppwlm")),
+    window("tslm", gaussian=True),
+    window("tslm", promise="false_alarms", max_fpr=BETA),
+    *(run(questions=questions, put_back=back) for questions in (1, 3) for back in (False, True)),
+    *(looks(name) for name in ("svt", "tslm")),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_depends_on_who_is_held(way):
+    """Whatever held cells count: they never fire, and all answers, costs and states stay."""
+    for seed in range(20):
+        found = [way(held, KeyedNoise(bytes([seed]))) for held in (-(10**7), 0, 50, 90)]
+        for fired, rest in found:
+            assert not fired[HELD_CELLS].any()
+            assert (fired.tolist(), rest) == (found[0][0].tolist(), found[0][1])
 
 
 def test_levels_that_held_cells_help_to_choose_are_caught():

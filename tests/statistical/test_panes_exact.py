@@ -95,6 +95,14 @@ def test_a_person_capped_over_a_block_loses_epsilon_in_all_its_panes_together():
         assert worst_ratio(without, there) == Q**-lost
 
 
+def test_noise_that_is_drawn_again_after_a_crash_is_caught():
+    """A broken twin: two draws of one pane, both of which left, lose it twice."""
+    panes = Panes.planned([asked(1, threshold=1, cells=len(BOX) ** 2)])
+    twice = (Window(0, (0,)), Window(0, (1,)))
+    laws = [decided(panes, twice, each, Q, BOX) for each in ((0, 0), (1, 1))]
+    assert worst_ratio(*laws) > 1 / Q
+
+
 TABLE = {
     5: (0.415, 0.817, 1.351, 2.529),
     9: (0.242, 0.482, 0.822, 1.686),
