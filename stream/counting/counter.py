@@ -133,12 +133,14 @@ class WindowCounter:
         fates = np.full(len(rows), Fate.USED, np.uint8)
         if not len(rows):
             return fates
-        if (np.diff(rows.offset, prepend=self._last_offset) < 0).any():
+        if rows.offset[0] < self._last_offset or (rows.offset[1:] < rows.offset[:-1]).any():
             raise ValueError("rows are added in log order, every row once")
         self._last_offset = int(rows.offset[-1])
+        shared = self._shared(rows)
         for start in range(0, len(rows), _CHUNK_ROWS):  # pieces that fit the processor's cache
             where = slice(start, start + _CHUNK_ROWS)
-            self._add_chunk(rows.take(where), fates[where])
+            chunk = rows.take(where)
+            self._add_chunk(chunk, fates[where], shared or self._shared(chunk))
         return fates
 
     def cuts(self, index: int, usage: Usage | None = None) -> Sequence[CellVector]:
@@ -229,15 +231,30 @@ class WindowCounter:
         for windows in [each for each in self._groups if each[1] < self._floor]:
             del self._groups[windows]
 
-    def _add_chunk(self, rows: Rows, fates: NDArray[np.uint8]) -> None:
+    def _shared(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the first and the last window that count every row, shape (1,), if all share them.
+
+        Windows never fall as times rise: what the extremes share, all rows share.
+        """
+        times, appends = (np.array([of.min(), of.max()]) for of in (rows.time_ms, rows.append_ms))
+        first, last, _ = self._windows(times.repeat(2), np.tile(appends, 2))
+        if (first > last).any() or np.ptp(first) or np.ptp(last):
+            return None
+        return first[:1], last[:1]
+
+    def _add_chunk(
+        self,
+        rows: Rows,
+        fates: NDArray[np.uint8],
+        shared: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
+    ) -> None:
         """Count rows that are known to be in log order, and write what no window takes."""
         sequence = np.arange(self._rows_seen, self._rows_seen + len(rows), dtype=np.int64)
         self._rows_seen += len(rows)
-        # Windows never fall as times rise: what the extremes share, all rows share.
-        times, appends = (np.array([of.min(), of.max()]) for of in (rows.time_ms, rows.append_ms))
-        first, last, _ = self._windows(times.repeat(2), np.tile(appends, 2))
         counted: _Where = _EVERY
-        if (first > last).any() or np.ptp(first) or np.ptp(last):
+        if shared is not None:
+            first, last = shared
+        else:
             first, last, fates[:] = self._windows(rows.time_ms, rows.append_ms)
             counted = np.flatnonzero(first <= last)
             if not len(counted):

@@ -22,6 +22,7 @@ __all__ = ["Full"]
 
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_OF_ONE: Final = 8
+_SLOT_BYTES: Final = 8
 _FREE: Final = -1
 
 
@@ -46,6 +47,12 @@ class Full:
         now = rows.take(rows.period == self._period)
         place, last = self._place(now), bounds.cap(now) - 1
         full = place[last == (occurrence(place) if last.any() else 0)]
+        every = len(self._roster) * self._places
+        self._open: NDArray[np.bool_] | None = None
+        if every <= _SLOT_BYTES << bits:  # a flag for each place takes no more memory than slots
+            self._open = np.ones(every + 1, np.bool_)  # the last is that of units met later
+            self._open[full] = False
+            return
         self._table = np.full(1 << bits, _FREE)
         self._table[self._slot(full)] = full
 
@@ -55,6 +62,8 @@ class Full:
         if not (same and bool((rows.period == self._period).all())):
             return rows
         place = self._place(rows)
+        if self._open is not None:
+            return rows.take(self._open.take(place, mode="clip"))
         return rows.take(self._table.take(self._slot(place)) != place)
 
     def _place(self, rows: Contributions) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ counts the same whatever stands beside it (``tests/unit/stream/counting/test_sha
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import reduce
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -203,7 +204,10 @@ class FeedCounters:
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
         for counters in self._selections:
             rows, fates = project(counters[0].alarm, batch, counters[0].wheres, columns)
-            taken = [counter.add(rows) for counter in counters]
-            fates[fates == Fate.USED] = np.maximum.reduce(taken)
+            taken = reduce(np.maximum, [counter.add(rows) for counter in counters])
+            if len(rows) == len(batch):
+                fates = taken
+            else:
+                fates[fates == Fate.USED] = taken
             np.maximum(farthest, fates, out=farthest)
         return farthest

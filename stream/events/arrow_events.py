@@ -83,7 +83,7 @@ class ArrowParser:
                 for columns in self._checked(message):
                     for start in range(0, len(columns[0]), _SLICE_ROWS):
                         cut = [column.slice(start, _SLICE_ROWS) for column in columns]
-                        yield self._rows(cut, np.full(len(cut[0]), at))
+                        yield self._rows(cut, np.broadcast_to(np.int64(at), len(cut[0])))
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001 (total: whatever these bytes provoke is about them)
