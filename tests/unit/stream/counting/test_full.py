@@ -33,9 +33,13 @@ class Met:
         return Units(np.array(numbers, np.int64), self.roster)
 
 
-@settings(max_examples=200)
-@given(RULES, RNG, st.booleans(), st.sampled_from(list(product(("own", "met"), repeat=2))))
-def test_leaving_out_what_is_full_changes_nothing(rules, rng, crowded, rosters):
+WAYS = [{}, {"_SLOT_BYTES": 0}, {"_SLOT_BYTES": 0, "_SLOTS_OF_ONE": 1}]
+"""A flag a place; slots, that places seldom share; slots that they often share."""
+
+
+@settings(max_examples=300)
+@given(RULES, RNG, st.sampled_from(WAYS), st.sampled_from(list(product(("own", "met"), repeat=2))))
+def test_leaving_out_what_is_full_changes_nothing(rules, rng, way, rosters):
     """Bounded rows and what a table of the full lets through are bounded as all rows are.
 
     Whether both have the same roster, which has grown, or each its own.
@@ -47,8 +51,8 @@ def test_leaving_out_what_is_full_changes_nothing(rules, rng, crowded, rosters):
     )
     kept = rules.compact(first)
     with pytest.MonkeyPatch.context() as patch:
-        if crowded:
-            patch.setattr(full_places, "_SLOTS_OF_ONE", 1)
+        for name, value in way.items():
+            patch.setattr(full_places, name, value)
         full = Full(kept, rules)
     let_through = [full.narrowed(later), full.narrowed(still_later)]
     whole = rules.apply(Contributions.join([first, later, still_later]))
@@ -57,7 +61,8 @@ def test_leaving_out_what_is_full_changes_nothing(rules, rng, crowded, rosters):
     assert bounded.place.tolist() == whole.place.tolist()
 
 
-def test_whoever_is_in_a_cell_already_does_not_come_in_again():
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_whoever_is_in_a_cell_already_does_not_come_in_again(monkeypatch, way):
     """One event each is let through where nobody was, and where nobody is known.
 
     ::
@@ -66,6 +71,8 @@ def test_whoever_is_in_a_cell_already_does_not_come_in_again():
         later    P in 0, Q in 1, Q in 0, R in 0
         through          ^               ^
     """
+    for name, value in way.items():
+        monkeypatch.setattr(full_places, name, value)
     rules = Bounds(True, (True,), False, 2, 1, CELLS)
     people = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64))
 
