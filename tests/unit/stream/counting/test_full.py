@@ -63,22 +63,24 @@ def test_leaving_out_what_is_full_changes_nothing(rules, rng, way, rosters):
 
 @pytest.mark.parametrize("way", WAYS[:2])
 def test_whoever_is_in_a_cell_already_does_not_come_in_again(monkeypatch, way):
-    """One event each is let through where nobody was, and where nobody is known.
+    """One event each is let through where nobody was, and where nobody was known.
 
     ::
 
-        kept     P in 0, P in 1, Q in 0
-        later    P in 0, Q in 1, Q in 0, R in 0
-        through          ^               ^
+        kept     P in 0, P in 1, Q in the last
+        later    P in 0, Q in 1, Q in the last, R in 0, and N in 1, who was met since
+        through          ^                      ^       ^
     """
     for name, value in way.items():
         monkeypatch.setattr(full_places, name, value)
     rules = Bounds(True, (True,), False, 2, 1, CELLS)
-    people = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64))
+    people, last = Roster(np.array([[1, 5], [1, 6], [2, 5]], np.uint64)), CELLS - 1
 
     def rows(unit, cell):
         units = Units(np.array(unit), people)
         return taken(rows_of(len(unit), unit=units, cell=np.array(cell)))
 
-    table = Full(rows([0, 0, 2], [0, 1, 0]), rules)
-    assert table.narrowed(rows([0, 2, 2, 1], [0, 1, 0, 0])).sequence.tolist() == [1, 3]
+    table = Full(rows([0, 0, 2], [0, 1, last]), rules)
+    people.extend(np.array([[3, 5]], np.uint64))
+    later = rows([0, 2, 2, 1, 3], [0, 1, last, 0, 1])
+    assert table.narrowed(later).sequence.tolist() == [1, 3, 4]
