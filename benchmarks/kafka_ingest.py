@@ -41,7 +41,6 @@ from stream.build import wall_clock_ms
 from stream.events.partitioning import partitions_of
 from stream.events.texts import Texts
 from stream.kafka.clients import FETCH
-from stream.kafka.connectivity import Connectivity
 from stream.kafka.ingest import Ingest
 from stream.logs.lines import Log
 from stream.model.feeds import Partitioner
@@ -227,8 +226,7 @@ async def _our_seconds(system: System) -> float:
     window = int(calendar.containing(now_ms)[0][0]) - 1  # midnight may pass while we measure
     runtime, _ = system.runtime(calendar.bounds(window)[0])
     ends = await _ends(system)
-    log = Log(sys.stderr)
-    ingest = Ingest(runtime, ring=_no_bell, connectivity=Connectivity("kafka", log), log=log)
+    ingest = Ingest(runtime, ring=_no_bell, log=Log(sys.stderr))
     task = asyncio.create_task(ingest.run())
     try:
         await _until(lambda: set(ingest.assigned) == set(ends), task)

@@ -98,10 +98,11 @@ def _strings(entries: pa.Array, at: pa.Array | None, verdicts: Verdicts) -> pa.A
     raw = as_bytes(entries)
     if at is not None or raw.type == pa.binary_view():
         raw, short = _bounded(raw)
-        if short.false_count:
-            reject(verdicts, pc.invert(short if at is None else short.take(at)), Drop.TOO_LONG)
+        some_long = short.false_count > 0
         if at is not None:
             raw = raw.take(at)
+        if some_long:
+            raw = _only(raw, short if at is None else short.take(at), verdicts, Drop.TOO_LONG)
     raw = raw.cast(pa.binary())
     if _is_ascii(raw):
         return raw.view(pa.string())
@@ -115,16 +116,15 @@ def _strings(entries: pa.Array, at: pa.Array | None, verdicts: Verdicts) -> pa.A
 
 
 def _bounded(raw: pa.Array) -> tuple[pa.Array, pa.BooleanArray]:
-    """Return texts, null where they are too long, and which are not; null where there is none.
+    """Return texts, of no bytes where they are too long, and which are not; null where none is.
 
-    Arrow sets room aside for rows that point to texts by the mean length, that of nulls included:
-    none has any. And it neither measures views nor chooses among them, but copies what they point
-    to.
+    Arrow sets room aside for rows that point to texts by the mean length, that of nulls included.
+    And it neither measures views nor chooses among them, but copies what they point to.
     """
     if raw.type != pa.binary_view():
         short = _short(raw)
         whole = short.true_count == len(raw)
-        return raw if whole else pc.if_else(short, raw, pa.scalar(None, raw.type)), short
+        return raw if whole else pc.if_else(short, raw, pa.scalar(b"", raw.type)), short
     _, heads, *texts = raw.buffers()
     views = np.frombuffer(heads or b"", np.int32, (raw.offset + len(raw)) * _VIEW_WORDS)
     views = views.reshape(-1, _VIEW_WORDS)[raw.offset :]

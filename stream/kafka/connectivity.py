@@ -7,19 +7,28 @@ when it is first missed, and one when it is back. Pages and alerts tell of the t
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import KafkaConnectionError
 
 from accountant.errors import DependencyError
+from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stream.logs.lines import Log
+    from stream.model.alarms import KafkaSettings
 
 __all__ = ["Connectivity", "Dependencies"]
+
+_LOOK_S: Final = 5.0
+_ANSWER_S: Final = 5.0
 
 
 @dataclass(eq=False)
@@ -80,3 +89,22 @@ class Dependencies:
         missed = self.ledger if database else self.kafka
         missed.missed(error)
         return missed
+
+    async def look_for_kafka(self, kafka: KafkaSettings) -> None:
+        """Ask a broker for one topic's place every few seconds, until cancelled; never fails."""
+        while True:
+            client = AIOKafkaClient(
+                request_timeout_ms=int(_ANSWER_S * 1000), **aiokafka_arguments(kafka)
+            )
+            try:
+                await client.bootstrap()
+                client.set_topics([kafka.wakeup_topic])
+                while await asyncio.wait_for(client.force_metadata_update(), 2 * _ANSWER_S):
+                    self.kafka.found()
+                    await asyncio.sleep(_LOOK_S)
+                self.kafka.missed(KafkaConnectionError())
+            except (*KAFKA_AWAY, OSError) as error:
+                self.kafka.missed(error)
+            finally:
+                await client.close()
+            await asyncio.sleep(_LOOK_S)

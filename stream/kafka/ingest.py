@@ -22,7 +22,6 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
-    KafkaConnectionError,
     KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.counting.partition import PartitionReader
     from stream.events.records import Records
-    from stream.kafka.connectivity import Connectivity
     from stream.logs.lines import Log
     from stream.model.feeds import Feed
 
@@ -95,7 +93,6 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
     Args:
         runtime: configuration, ledger, metrics, clock.
         ring: sends a wake-up message for an alarm, after a partial is stored.
-        connectivity: told whether Kafka answers; its clients wait for it silently.
         log: told of partitions that are blocked.
     """
 
@@ -104,13 +101,11 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         runtime: Runtime,
         *,
         ring: Callable[[str], Awaitable[None]],
-        connectivity: Connectivity,
         log: Log,
     ) -> None:
         self._runtime = runtime
         self._blocked = Blocked(log, time.monotonic)
         self._ring = ring
-        self._connectivity = connectivity
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
         self.assigned: dict[TopicPartition, Assigned] = {}
         """What this worker reads now, and how far."""
@@ -327,14 +322,8 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
 
         while True:
             partitions = list(consumer.assignment())
-            if not partitions:
-                pass  # nobody is asked then
-            elif await ask(partitions) or any(
+            if not await ask(partitions):
                 await asyncio.gather(*(ask([each]) for each in partitions))
-            ):
-                self._connectivity.found()
-            else:
-                self._connectivity.missed(KafkaConnectionError())
             await asyncio.sleep(_LOOK_S)
 
     async def _look(self, consumer: Any, generation: int) -> None:

@@ -175,8 +175,7 @@ class _Tasks:
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
         """Return every task; ``ring`` sends a wake-up message."""
-        kafka = self.dependencies.kafka
-        ingest = partial(Ingest, self.runtime, ring=ring, connectivity=kafka, log=self.log)
+        ingest = partial(Ingest, self.runtime, ring=ring, log=self.log)
         return [
             lambda: ingest().run(),
             self.poll,
@@ -325,6 +324,9 @@ def _app(tasks: _Tasks) -> App:
 
         async def on_start(self) -> None:
             """Called by mode."""
+            # Kafka's clients wait for it silently: whether it is there is asked beside them.
+            look_for_kafka = partial(tasks.dependencies.look_for_kafka, kafka)
+            self.add_future(tasks.guarded(look_for_kafka))
             for task in tasks.all(ring):
                 self.add_future(tasks.guarded(task))
 

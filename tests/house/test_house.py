@@ -18,8 +18,8 @@ class Svt:
     def decide(self): ...
 class Grid:
     plan: Plan
-SVT = Mechanism(name="svt")
-MOST = 10
+SVT: Final = Mechanism(name="svt")
+MOST: Final = 10
 """
 NAMED = Named.by(("tslm", "svt"), [DESCRIPTOR])
 SOUND = {

@@ -40,6 +40,7 @@ __all__ = ["Forwarder"]
 
 _PAUSE_S: Final = 1.0
 _REQUEST_MS: Final = 10_000
+_SENT_S: Final = 20.0
 _STOP_S: Final = 5.0
 _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
 _MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
@@ -151,19 +152,16 @@ class Forwarder:
         """Take what is there, at least one message; acknowledge all once Kafka has the events.
 
         Raises:
-            KafkaError: one is not on every replica that is in sync: none is acknowledged.
+            KafkaError, TimeoutError: one is not on every replica that is in sync: none of the
+                messages is acknowledged.
         """
         taken: list[aiomqtt.Message] = []
-        sent = []
         while not taken or (len(client.messages) and len(taken) < _MOST_OPEN):
             taken.append(await anext(client.messages))
-            event = self._event(taken[-1])
-            if event is not None:
-                key, value = event
-                sent.append(await producer.send(self.setup.topic, value, key=key))
-        for outcome in await asyncio.gather(*sent, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
+        events = list(filter(None, map(self._event, taken)))
+        async with asyncio.timeout(_SENT_S):  # an idempotent producer tries for ever
+            sent = [await producer.send(self.setup.topic, value, key=key) for key, value in events]
+            await asyncio.gather(*sent)
         if sent:
             self.kafka.found()
         for message in taken:

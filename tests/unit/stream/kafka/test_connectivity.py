@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import AsyncMock
+
 import pytest
 from aiokafka import TopicPartition
 
 from accountant.records import Stand
-from stream.kafka.connectivity import Connectivity
+from stream.kafka.connectivity import Connectivity, Dependencies
 from stream.kafka.positions import Blocked
 from stream.logs.lines import Line
+from stream.model.alarms import KafkaSettings
 from tests.support.said import Said
 
 
@@ -28,6 +32,21 @@ def test_a_line_when_it_goes_and_one_when_it_is_back():
         (Line.UNREACHABLE, None),
         (Line.BACK, 140),
     ] * 2
+
+
+async def test_a_broker_that_is_not_there_is_missed(monkeypatch):
+    """Whoever looks for Kafka never fails, and looks again until it is cancelled."""
+    said = Said()
+    dependencies = Dependencies(said.log)
+    nobody = KafkaSettings("127.0.0.1:1", "group", "a", "b", "c", "d", {})
+    sleep = AsyncMock(side_effect=[None, None, asyncio.CancelledError])
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "sleep", sleep)
+        with pytest.raises(asyncio.CancelledError):
+            await dependencies.look_for_kafka(nobody)
+    assert dependencies.kafka.unreachable_s
+    (line,) = said.lines
+    assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
 
 
 @pytest.mark.parametrize("stand", [Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE])

@@ -7,11 +7,11 @@ import io
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import AsyncMock, MagicMock, Mock, call
+from unittest.mock import AsyncMock, MagicMock, call
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import KafkaError
 
 from accountant.costs.charges import WindowKey
 from accountant.layouts import Growth, Layouts
@@ -85,8 +85,7 @@ def _reading(reader=None, position=0, **world):
     """
     runtime = MagicMock(**{"ledger.growths.layouts.return_value": {"badges": LAYOUTS}})
     runtime.configure_mock(**world)
-    log = Log(io.StringIO())
-    reading = ingest.Ingest(runtime, ring=AsyncMock(), connectivity=Mock(), log=log)
+    reading = ingest.Ingest(runtime, ring=AsyncMock(), log=Log(io.StringIO()))
     if reader is not None:
         reading.assigned[PARTITION] = Assigned(FEED, reader, position)
     return reading
@@ -164,40 +163,6 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(monkeypatc
     await _until(reading._loop(consumer, None), read, read_on)
     assert consumer.asked_s[1] - consumer.asked_s[0] >= 0.05
     assert [stand for stand, _ in groupby(stands)] == [CORRUPT, READING]
-
-
-async def test_kafka_is_missed_once_no_partition_answers(monkeypatch):
-    """One leader that is away is a partition's matter; without a partition nobody is asked."""
-    monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
-    told = asyncio.Queue()
-    reading = _reading()
-    reading._runtime.clock_ms.return_value = 1
-    reading._connectivity = Mock(
-        found=lambda: told.put_nowait("found"),
-        missed=lambda error: told.put_nowait(type(error)),
-    )
-    away = {OTHER}
-
-    async def end_offsets(partitions):
-        if away.intersection(partitions):
-            raise KafkaConnectionError
-        return dict.fromkeys(partitions, 1)
-
-    consumer = Mock(assignment=lambda: {PARTITION, OTHER}, end_offsets=end_offsets)
-    task = asyncio.create_task(reading._look_out(consumer, consumer))
-    assert await told.get() == "found"
-    assert set(reading._bounds) == {PARTITION}
-    away.add(PARTITION)
-    while (last := await told.get()) == "found":
-        assert not task.done()
-    assert last is KafkaConnectionError
-    consumer.assignment = set
-    await asyncio.sleep(0.01)
-    while not told.empty():
-        told.get_nowait()
-    await asyncio.sleep(0.01)
-    assert told.empty()
-    task.cancel()
 
 
 async def test_a_fetcher_that_died_is_noticed():
