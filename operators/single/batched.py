@@ -3,7 +3,7 @@
 For trying alarms out: what is stored and released is decided window by window. Every cell of every
 window has noise of its own, and what a window's cells choose together they choose by that window
 alone, so the laws are those of single windows. With the same noise the answers are the same bit for
-bit (``tests/unit/operators/test_abreast.py``).
+bit (``tests/unit/operators/test_batched.py``).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
         read back, in silence            delivered by this process
     ────┬───────────────────────────────┬──────────────────────────▶ decisions
-        └ lookback before now          └ committed: all before it was delivered
+        └ lookback before it, or now   └ committed: all before it was delivered
 
 Reading back finds what fires without keeping a file: the lifecycle is a function of the topics. A
 process that is killed reads on from what it committed, and delivers copies of what it had not.
@@ -13,6 +13,7 @@ process that is killed reads on from what it committed, and delivers copies of w
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass
@@ -38,6 +39,7 @@ __all__ = ["Position", "Reader", "delivered_to", "run_on"]
 
 _POLL_MS: Final = 500
 _LOOK_S: Final = 5.0
+_FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
 
 
@@ -79,7 +81,8 @@ class Position:
     Args:
         group: whose offsets say how far was delivered; ``None`` for who delivers nothing: none is
             read or committed, and no right to a group is needed.
-        lookback_ms: states are found from so long before now on.
+        lookback_ms: states are found from so long before now on, or before the first record that
+            was not delivered.
         from_beginning: who has delivered nothing begins with the oldest records, not the next ones.
     """
 
@@ -149,8 +152,10 @@ class Reader:
             self._committed[place] = delivered_to(
                 known, first[place], ends[place], from_beginning=position.from_beginning
             )
-        since_ms = max(0, now_ms() - position.lookback_ms)
-        dated = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
+        since_ms = min([now_ms(), *[await self._left_ms(each, ends[each]) for each in places]])
+        dated = await consumer.offsets_for_times(
+            dict.fromkeys(places, max(0, since_ms - position.lookback_ms))
+        )
         for place in places:
             found = dated[place].offset if dated.get(place) else ends[place]
             consumer.seek(place, min(self._committed[place], found))
@@ -207,6 +212,22 @@ class Reader:
                 hint="check the topics in `kafka`, and this user's ACLs",
             )
         return [TopicPartition(topic, number) for number in sorted(found)]
+
+    async def _left_ms(self, place: TopicPartition, end: int) -> int:
+        """Return when the first record that was not delivered left; a far time where none was."""
+        at = self._committed[place]
+        if at >= end:
+            return sys.maxsize
+        self._consumer.seek(place, at)
+        try:
+            async with asyncio.timeout(_FIRST_S):
+                record = await self._consumer.getone(place)
+        except TimeoutError as error:
+            raise DependencyError(
+                f"topic {place.topic!r} cannot be read from offset {at} on",
+                hint="check the brokers, and whether a transaction is open on the topic",
+            ) from error
+        return int(record.timestamp)
 
     async def _at_ends(self) -> bool:
         """Tell whether all alarms were read that are there now.
