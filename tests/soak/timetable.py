@@ -1,4 +1,4 @@
-"""What happens when in a soak: load, faults in turn, an outage; long, and in eighty seconds.
+"""What happens when in a soak: load, faults in turn, an outage; long, and two minutes of it.
 
 Everything else follows the wall clock and this page, so the two differ in these numbers alone.
 """
@@ -90,7 +90,7 @@ class Pace:
 
 SHORT = Pace(
     name="short",
-    load_s=78,
+    load_s=108,
     events_per_s=200,
     people=150,
     window_s=4,
@@ -99,22 +99,22 @@ SHORT = Pace(
     grace_ms=1_000,
     idle_partition_timeout_ms=3_000,
     publish_delay_ms=5_000,
-    decide_timeout_s=18,
+    decide_timeout_s=25,
     away_s=2,
-    outage_s=20,
+    outage_s=30,
     ahead_ms=1_500,
     ahead_s=8,
     idle_s=5,
     sample_s=1,
     warm_up_s=10,
     faults=(
-        Planned(6, Fault.WORKER, 0),
-        Planned(12, Fault.BROKER),
-        Planned(22, Fault.DATABASE),
-        Planned(28, Fault.CLOCK_AHEAD, 0),
-        Planned(36, Fault.ARCHIVING),
-        Planned(40, Fault.OUTAGE),
-        Planned(70, Fault.CLOCK_BEHIND, 1),
+        Planned(8, Fault.WORKER, 0),
+        Planned(16, Fault.BROKER),
+        Planned(30, Fault.DATABASE),
+        Planned(40, Fault.CLOCK_AHEAD, 0),
+        Planned(49, Fault.ARCHIVING),
+        Planned(54, Fault.OUTAGE),
+        Planned(96, Fault.CLOCK_BEHIND, 1),
     ),
     judges_growth=False,
     around_s=12,
