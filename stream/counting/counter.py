@@ -306,13 +306,13 @@ class WindowCounter:
             asked = None if rows.asked is None else rows.asked[here]
             self._add_up(group.sums, rows.cell[here] + statistic * self._cells, weight, asked)
         if len(self._unbounded) < len(self._statistics):
-            kept = self._entries(rows.take(where), sequence[where])
+            kept = self._entries(rows.take(where), sequence[where], group.full)
             if self._whole:
                 group.parts.append(kept)
             else:
                 group.keep(kept, self._bounds, self._filters)
 
-    def _entries(self, rows: Rows, sequence: NDArray[np.int64]) -> Contributions:
+    def _entries(self, rows: Rows, sequence: NDArray[np.int64], full: Full | None) -> Contributions:
         """Return what rows may add to the statistics that do not count every row."""
         entries = Contributions(
             sequence,
@@ -323,13 +323,17 @@ class WindowCounter:
             rows.event_id if self._bounds.deduplicate else None,
             rows.asked,
         )
-        if len(self._statistics) == 1:
+        if full is None and len(self._statistics) == 1:
             return entries
-        counts = rows.counts.copy()
-        counts[:, list(self._unbounded)] = False
-        at, statistic = np.nonzero(counts)
-        place, weight = rows.cell[at] + statistic * self._cells, rows.weight[at, statistic]
-        return replace(entries.take(at), place=place, weight=weight)
+        place = rows.cell + np.array(self._statistics)[:, np.newaxis] * self._cells
+        counts = rows.counts.T.copy()
+        counts[list(self._unbounded)] = False
+        if full is not None:
+            counts &= full.free(entries.unit, entries.period, place)
+        at, statistic = np.nonzero(counts.T)
+        return replace(
+            entries.take(at), place=place[statistic, at], weight=rows.weight[at, statistic]
+        )
 
     def _add_bounded(self, sums: Sums, rows: Contributions, filter_at: int = 0) -> None:
         """Add what is left after bounding to the sums of one filter, or of those that rows name."""
@@ -386,8 +390,6 @@ class _Group:
 
     def keep(self, rows: Contributions, bounds: Bounds, filters: int) -> None:
         """Remember rows, and compact when as many are new as were left the last time."""
-        if self.full is not None:
-            rows = self.full.narrowed(rows)
         if not len(rows):
             return
         if not self.parts or rows.unit.roster is not self.parts[0].unit.roster:

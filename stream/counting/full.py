@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.counting.bounding import Bounds, Contributions
+    from stream.events.units import Units
 
 __all__ = ["Full"]
 
@@ -29,10 +30,10 @@ _FREE: Final = -1
 class Full:
     """The (unit, place) of which nothing more counts in a period.
 
-    Guarantee: ``narrowed`` only takes away what stands behind as many entries of its own unit,
-    period and place as that counts, all of them among those given here. So it may come before
-    bounding: the rest is bounded as the whole would have been (see ``Bounds.compact``). It takes
-    nothing away from rows of another roster or period, and may miss what shares a slot.
+    Guarantee: ``free`` is false only of what stands behind as many entries of its own unit, period
+    and place as that counts, all of them among those given here. So it may be left out before
+    bounding: the rest is bounded as the whole would have been (see ``Bounds.compact``). Rows of
+    another roster or period are free, and so may be what shares a slot.
 
     Args:
         rows: in log order, bounded: of any place at most so many as its cap.
@@ -45,7 +46,7 @@ class Full:
         bits = (_SLOTS_OF_ONE * len(rows)).bit_length()
         self._shift = np.uint64(64 - bits)
         now = rows.take(rows.period == self._period)
-        place, last = self._place(now), bounds.cap(now) - 1
+        place, last = self._key(now.unit, now.place), bounds.cap(now) - 1
         full = place[last == (occurrence(place) if last.any() else 0)]
         every = len(self._roster) * self._places
         self._open: NDArray[np.bool_] | None = None
@@ -56,19 +57,26 @@ class Full:
         self._table = np.full(1 << bits, _FREE)
         self._table[self._slot(full)] = full
 
-    def narrowed(self, rows: Contributions) -> Contributions:
-        """Return the entries that may still count."""
-        same = rows.unit.roster is self._roster
-        if not (same and bool((rows.period == self._period).all())):
-            return rows
-        place = self._place(rows)
-        if self._open is not None:
-            return rows.take(self._open.take(place, mode="clip"))
-        return rows.take(self._table.take(self._slot(place)) != place)
+    def free(
+        self, unit: Units, period: NDArray[np.int64], place: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Tell where rows may still count.
 
-    def _place(self, rows: Contributions) -> NDArray[np.int64]:
-        """Return a number for each entry's unit and place."""
-        return rows.unit.number * self._places + rows.place
+        Args:
+            unit: of n rows.
+            period: shape (n,), int64.
+            place: shape (n,), or (statistics, n), as the answer.
+        """
+        if unit.roster is not self._roster or (period != self._period).any():
+            return np.ones(place.shape, np.bool_)
+        key = self._key(unit, place)
+        if self._open is not None:
+            return self._open.take(key, mode="clip")
+        return self._table.take(self._slot(key)) != key
+
+    def _key(self, unit: Units, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for a unit and a place."""
+        return unit.number * self._places + place
 
     def _slot(self, place: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return where each place is looked for."""
