@@ -68,10 +68,10 @@ def _may_fire_when_empty(alarm: Alarm) -> bool:
     """Tell whether an empty cell lies within the tolerance of an average.
 
     The sum of nothing is false of it by one step alone, and a tolerance grants that. What is never
-    negative was told of comparison by comparison; a band has no tolerances.
+    negative was told of comparison by comparison; the tolerances of a band are 0.
     """
     condition, tolerances = alarm.condition, alarm.aim.tolerances
-    if alarm.band is not None or all(spec.never_negative for spec in alarm.aggregates):
+    if all(spec.never_negative for spec in alarm.aggregates):
         return False
     score = score_of(condition, tolerances)
     empty = score.read(np.zeros((condition.statistics, condition.cells), dtype=np.int64))
