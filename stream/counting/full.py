@@ -70,9 +70,12 @@ class Full:
         if unit.roster is not self._roster or (period != self._period).any():
             return np.ones(place.shape, np.bool_)
         key = self._key(unit, place)
-        if self._open is not None:
-            return self._open.take(key, mode="clip")
-        return self._table.take(self._slot(key)) != key
+        free: NDArray[np.bool_] = (
+            self._table.take(self._slot(key)) != key
+            if self._open is None
+            else self._open.take(key, mode="clip")
+        )
+        return free
 
     def _key(self, unit: Units, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a number for a unit and a place."""
