@@ -12,7 +12,6 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -160,7 +159,7 @@ def metrics() -> Iterator[str]:
     for seen_by, registry in (
         ("public", held.public),
         ("custodian", held.custodian),
-        ("mqtt", MqttMetrics([], SimpleNamespace(full=False)).registry),
+        ("mqtt", MqttMetrics([]).registry),
     ):
         for name, kind, labels, said in _families(registry):
             if not said:

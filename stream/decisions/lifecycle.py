@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.model.lifecycles import Lifecycle
 
-__all__ = ["Cell", "Memory", "Notice", "State", "fingerprint", "follows", "moved", "step"]
+__all__ = ["Cell", "Notice", "State", "fingerprint", "follows", "step"]
 
 Status = Literal["firing", "ongoing", "resolved", "denied"]
 Key = tuple[tuple[str, str], ...]
-Memory = tuple[bool, ...] | int
+_Memory = tuple[bool, ...] | int
 """What the next answered windows of a group depend on: which of the last ones fired, newest last;
 while it is firing, for how many in a row none did."""
 
@@ -114,7 +114,7 @@ class Cell:
     """What is known of one group.
 
     Args:
-        memory: as :func:`moved` has it.
+        memory: as :func:`_moved` has it.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of the last time that it fired.
         through: end of the window that it last fired in; empty where it did not.
@@ -122,7 +122,7 @@ class Cell:
         severity: of the last time that it fired, where its alarm has levels.
     """
 
-    memory: Memory = ()
+    memory: _Memory = ()
     since: str = ""
     alarm_id: str = ""
     through: str = ""
@@ -226,7 +226,7 @@ def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     return identity(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
-def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
+def _moved(memory: _Memory, terms: Lifecycle, *, fired: bool) -> _Memory:
     """Return what is remembered of a group after an answered window; nothing once it is resolved.
 
     Args:
@@ -249,7 +249,7 @@ def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
 
 def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a group after it fired in a window that ends then, or did not fire in all of it."""
-    memory = moved(cell.memory, terms, fired=alarm is not None)
+    memory = _moved(cell.memory, terms, fired=alarm is not None)
     firing = isinstance(memory, int)
     if cell.since and not firing:
         return Cell()

@@ -237,10 +237,10 @@ def test_a_simulated_run_has_one_answer_a_window(tmp_path):
     [
         ("mechanism: panes", "mechanism panes cannot count groups"),
         ("mechanism: probe", "mechanism probe cannot count groups"),
-        ("baseline: 8", "an alarm that counts groups has no baseline"),
+        ("baseline: 8", "which counts no groups"),
         (  # a band lies around one group, not around how many there are
             "mechanism: {decider: {epsilon: '1', reference: 5}}",
-            "needs a band around REFERENCE",
+            "a band around REFERENCE and mechanism: decider need each other",
         ),
     ],
 )
@@ -272,7 +272,7 @@ def test_what_is_said_of_it(tmp_path):
     """The contribution rule, the plan's price, tests of it, and a simulation."""
     path = configured(tmp_path, "timing: {grace: 0s}", budget=user(), outer="1", number=">= 3")
     notes = " ".join(note.message for note in examine(path, environ={}).notes)
-    assert "a person counts in every building and room of the hour" in notes
+    assert "a person counts in each window of 1 hour, in every building and room" in notes
     (budget,) = json_lines(tocsin("plan", path, "--json"))
     (alarm,) = budget["alarms"]
     assert f"{alarm['loss']:.3f}" == f"{alarm['lower_bound']:.3f}" == "0.415"
