@@ -55,7 +55,7 @@ __all__ = ["Cell", "Notice", "State", "fingerprint", "follows", "step"]
 
 Status = Literal["firing", "ongoing", "resolved", "denied"]
 Key = tuple[tuple[str, str], ...]
-_Memory = tuple[bool, ...] | int
+Memory = tuple[bool, ...] | int
 """What the next answered windows of a group depend on: which of the last ones fired, newest last;
 while it is firing, for how many in a row none did."""
 
@@ -114,7 +114,7 @@ class Cell:
     """What is known of one group.
 
     Args:
-        memory: as :func:`_moved` has it.
+        memory: as :func:`moved` has it.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of the last time that it fired.
         through: end of the window that it last fired in; empty where it did not.
@@ -122,7 +122,7 @@ class Cell:
         severity: of the last time that it fired, where its alarm has levels.
     """
 
-    memory: _Memory = ()
+    memory: Memory = ()
     since: str = ""
     alarm_id: str = ""
     through: str = ""
@@ -226,7 +226,7 @@ def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     return identity(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
-def _moved(memory: _Memory, terms: Lifecycle, *, fired: bool) -> _Memory:
+def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
     """Return what is remembered of a group after an answered window; nothing once it is resolved.
 
     Args:
@@ -249,7 +249,7 @@ def _moved(memory: _Memory, terms: Lifecycle, *, fired: bool) -> _Memory:
 
 def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a group after it fired in a window that ends then, or did not fire in all of it."""
-    memory = _moved(cell.memory, terms, fired=alarm is not None)
+    memory = moved(cell.memory, terms, fired=alarm is not None)
     firing = isinstance(memory, int)
     if cell.since and not firing:
         return Cell()
