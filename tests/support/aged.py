@@ -55,7 +55,7 @@ def age(
                 writing.tx.counters.put(LEFT + one.query, count, one.key(count - 1).start_ms)
 
 
-def _decide(writing, all_series, index, *, worst):
+def _decide(writing: Writing, all_series: Sequence[Series], index: int, *, worst: bool) -> None:
     """Admit and settle one window of each query, without asking again what nothing has changed.
 
     Args:
@@ -148,7 +148,7 @@ def effort(ledger: Ledger) -> Iterator[Effort]:
         found.steps += _rows_read(engine) - before
 
 
-def _rows_read(engine):
+def _rows_read(engine: sa.Engine) -> int:
     """Return what all connections of a PostgreSQL ledger have read, once they have ended.
 
     Only what a session has left behind is whole: while it lasts, its server reports what it read

@@ -69,7 +69,7 @@ def read_all(bootstrap: str, topic: str, isolation_level: str = "read_uncommitte
 def start_again(broker: Broker) -> None:
     """Start a killed broker; on a busy machine the first attempt may not be quick enough."""
 
-    def answers():
+    def answers() -> bool:
         try:
             broker.restart()
         except BrokerError:

@@ -252,7 +252,9 @@ def decide_all(
                 del indices[0]
 
 
-def _decided(ledger, series, index, name, units):
+def _decided(
+    ledger: Ledger, series: Series, index: int, name: str, units: int | None
+) -> StoredDecision | None:
     """Decide a window unless it waits for others."""
     known = ledger.decision(series.key(index))
     if known is not None:

