@@ -50,7 +50,7 @@ check: $(DEV)  ## linters, types, import directions, the measures of the layout,
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p benchmarks -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up -p deploy.audit -p deploy.release
+	$(BIN)/mypy --strict -p benchmarks -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up -p deploy.audit -p deploy.release -p deploy.site
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 	$(BIN)/python -m tests.house.leaks

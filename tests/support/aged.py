@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from accountant.ledger.door import Writing
     from accountant.ledger.ledger import Ledger
     from tests.support.ledgers import Series
 
