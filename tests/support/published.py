@@ -43,7 +43,7 @@ def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, A
 _DECISION = msgspec.convert(schema("decision")["examples"][0], DecisionRecord)
 
 
-def _hour(number: int, alarm: str) -> tuple[WindowKey, dict[str, str]]:
+def _hour(number: int, alarm: str) -> tuple[WindowKey, dict[str, Any]]:
     """Return the window of an hour, and its ends as records have them."""
     key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return key, {"window_start": iso_utc(key.start_ms), "window_end": iso_utc(key.end_ms)}
