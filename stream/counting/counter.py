@@ -323,8 +323,10 @@ class WindowCounter:
             rows.event_id if self._bounds.deduplicate else None,
             rows.asked,
         )
-        if full is None and len(self._statistics) == 1:
-            return entries
+        if len(self._statistics) == 1:
+            if full is None:
+                return entries
+            return entries.take(full.free(entries.unit, entries.period, entries.place))
         place = rows.cell + np.array(self._statistics)[:, np.newaxis] * self._cells
         counts = rows.counts.T.copy()
         counts[list(self._unbounded)] = False
