@@ -304,7 +304,10 @@ class WindowCounter:
                 here = np.arange(len(rows))[where][rows.counts[where, statistic]]
             weight = None if self._one_each[statistic] else rows.weight[here, statistic]
             asked = None if rows.asked is None else rows.asked[here]
-            self._add_up(group.sums, rows.cell[here] + statistic * self._cells, weight, asked)
+            place = rows.cell[here]
+            if statistic:
+                place = place + statistic * self._cells
+            self._add_up(group.sums, place, weight, asked)
         if len(self._unbounded) < len(self._statistics):
             kept = self._entries(rows.take(where), sequence[where], group.full)
             if self._whole:
@@ -327,15 +330,16 @@ class WindowCounter:
             if full is None:
                 return entries
             return entries.take(full.free(entries.unit, entries.period, entries.place))
-        place = rows.cell + np.array(self._statistics)[:, np.newaxis] * self._cells
-        counts = rows.counts.T.copy()
-        counts[list(self._unbounded)] = False
+        counts = rows.counts.copy()
+        counts[:, list(self._unbounded)] = False
         if full is not None:
-            counts &= full.free(entries.unit, entries.period, place)
-        at, statistic = np.nonzero(counts.T)
-        return replace(
-            entries.take(at), place=place[statistic, at], weight=rows.weight[at, statistic]
-        )
+            places = rows.cell + np.array(self._statistics)[:, np.newaxis] * self._cells
+            counts &= full.free(entries.unit, entries.period, places).T
+        entry = np.flatnonzero(counts)
+        at, statistic = np.divmod(entry, len(self._statistics))
+        entries = entries.take(at)
+        place = entries.place + statistic * self._cells
+        return replace(entries, place=place, weight=rows.weight.ravel().take(entry))
 
     def _add_bounded(self, sums: Sums, rows: Contributions, filter_at: int = 0) -> None:
         """Add what is left after bounding to the sums of one filter, or of those that rows name."""
@@ -398,7 +402,7 @@ class _Group:
             rows = _without_others(rows)
         self.parts.append(rows)
         self.pending += len(rows)
-        if self.pending > max(_COMPACT_ROWS, self.compacted):
+        if self.pending > max(_COMPACT_ROWS * len(bounds.distinct), self.compacted):
             self.parts = [bounds.compact(Contributions.join(self.parts), filters)]
             self.compacted, self.pending = len(self.parts[0]), 0
             if rows.asked is None and bounds.limited:

@@ -20,6 +20,7 @@ from stream.counting.filtering import passing
 from stream.counting.filters import asked
 from stream.counting.sums import SUM_LIMIT
 from stream.events.texts import Lexicon, Texts
+from stream.events.units import Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.events.decoder import Batch
-    from stream.events.units import Units
     from stream.model.alarm import AggregateSpec, Alarm, Term
     from stream.model.feeds import Domain
     from stream.model.filters import Where
@@ -61,8 +61,15 @@ class Table:
         if not isinstance(rows, slice) and rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         made: Any = type(self)
-        columns = (getattr(self, name) for name in made.__slots__)
-        return cast("Self", made(*(None if each is None else each[rows] for each in columns)))
+        return cast("Self", made(*(_taken(getattr(self, name), rows) for name in made.__slots__)))
+
+
+def _taken(column: Any, rows: slice | NDArray[Any]) -> Any:
+    if column is None:
+        return None
+    if isinstance(rows, slice) or isinstance(column, Units):
+        return column[rows]
+    return column.take(rows, axis=0)  # several times faster where a row has several numbers
 
 
 @dataclass(frozen=True, slots=True)
