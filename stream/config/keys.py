@@ -235,7 +235,7 @@ class FeedModel(_Model):
     topic: TopicName
     """Kafka topic, partitioned by the privacy unit"""
     codec: Codec = Codec.JSON
-    """json, or arrow: one message is one IPC stream"""
+    """json, or arrow: one message is one IPC stream, whose bodies Arrow has not compressed"""
     time: Text
     """field with the event time, a timestamp"""
     unit: Text
