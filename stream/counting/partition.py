@@ -147,6 +147,7 @@ class PartitionReader:
         records = Records.of(records)
         # A time that a sender chose says nothing about when anything arrived.
         appended = records.timestamp_ms[records.log_append]
+        first = self.newest_append_ms < 0
         if len(appended):
             self.newest_append_ms = max(self.newest_append_ms, int(appended.max()))
         if self.feed.clock is Clock.WATERMARKS:
@@ -154,7 +155,8 @@ class PartitionReader:
             return
         self._count(records)
         if len(appended):
-            self.whole_from_ms = min(self.whole_from_ms, int(appended[0]) + 1)
+            if first:  # of what came before this record none is newer than its time and a step back
+                self.whole_from_ms = min(self.whole_from_ms, int(appended[0]) + 1)
             self._arrival_ms = max(self._arrival_ms, int(appended.max()))
 
     def count_batch(self, batch: Batch) -> None:

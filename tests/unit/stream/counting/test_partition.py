@@ -125,7 +125,8 @@ def test_slice_that_may_have_lost_records_is_incomplete(*, live):
     first_ms, second_ms = (slice_start_ms(crowd, minute * _MINUTE_MS) for minute in (1, 2))
     assert first_ms == _MINUTE_MS - 2_000 - _SKEW_MS
     reader = reader_from(_MINUTE_MS, second_ms if live else math.inf)
-    reader.read([] if live else [event(9, first_ms, first_ms)])
+    for offset, append_ms in ((9, first_ms), (10, first_ms - 1)):  # a later one tells of no older
+        reader.read([] if live else [event(offset, append_ms, append_ms)])
     reader.arrived_through(4 * _MINUTE_MS)
     assert [whole for *_, whole in counts(reader)] == [False, True]
 
