@@ -18,29 +18,42 @@ __all__ = ["many", "number", "plan_lines", "rate", "varying_text"]
 
 _WIDTH: Final = 80
 _INDENT: Final = 16
+_ROW: Final = "\0"
+_COLUMNS: Final = (
+    *("sure", "rarely", "false/w", "missed", "delay", "episodes", "costs", "windows"),
+)
 
 
 def plan_lines(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
-    """Yield the lines of a plan: for one alarm at most 25.
+    """Yield the lines of a plan: at most 25 for one alarm, one more for each further one.
 
     Args:
         budgets: of the plan.
     """
     for line in _lines(budgets):
+        if line.startswith(_ROW):  # only a name is longer than a terminal is wide
+            yield line.removeprefix(_ROW)
+            continue
         yield from wrap(line, _WIDTH, subsequent_indent=" " * _INDENT, break_long_words=False)
 
 
 def _lines(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
+    several = sum(len(one.alarms) for one in budgets) > 1
     for budget in budgets:
         yield from _budget_lines(budget)
-        for one in budget.alarms:
-            yield from _alarm_lines(one, budget)
+        if several:
+            yield from _rows(budget)
+        else:
+            for one in budget.alarms:
+                yield from _alarm_lines(one, budget)
         for name, changes in budget.unmet:
             yield from _change_lines(f"{name} cannot meet its requirements; it could with", changes)
         for one in budget.alarms:
             if one.changes:
                 why = "does not fit" if not budget.fits else "does not meet its requirements"
                 yield from _change_lines(f"{one.alarm} {why}; it would with", one.changes)
+    if several:
+        yield from _legend(budgets)
 
 
 def number(value: float | None) -> str:
@@ -171,6 +184,44 @@ def _detection_lines(one: Detection) -> Iterator[str]:
             f" {ALMOST_NEVER} at {number(one.almost_never)};"
         )
         yield f"                the threshold is {number(one.threshold)}"
+
+
+def _rows(budget: BudgetFigures) -> Iterator[str]:
+    yield _row(_COLUMNS, "alarm")
+    for one in budget.alarms:
+        first = one.detection[0] if one.detection else None
+        steps = " k" if first is not None and first.steps is not None else ""
+        cells = (
+            "-" if first is None else number(first.for_sure) + steps,
+            "-" if first is None else number(first.almost_never) + steps,
+            "-" if one.false_alarms is None else rate(one.false_alarms),
+            rate(one.miss_rate),
+            duration_text(round(one.delay_s * 1000)).replace(" ", ""),
+            "no limit" if one.episodes is None else str(one.episodes),
+            _loss(one.per_person),
+            "all" if one.covered == one.windows else f"{one.covered}/{one.windows}",
+        )
+        yield _row(cells, one.alarm)
+
+
+def _row(cells: Sequence[str], alarm: str) -> str:
+    pairs = zip(cells, _COLUMNS, strict=True)
+    return _ROW + "".join(f" {cell:>{max(7, len(name))}}" for cell, name in pairs) + f"  {alarm}"
+
+
+def _legend(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
+    yield (
+        f"sure, rarely: value at which it fires with probability {FOR_SURE}, {ALMOST_NEVER} (k:"
+        " steps of a score)"
+    )
+    yield (
+        "false/w: false alarms a week, all groups at the baseline; missed: of what is above the"
+        " threshold, or outside the band, at most"
+    )
+    yield "delay: from the event that meets the condition to the published alarm, at most"
+    yield "episodes: in a period"
+    span = "" if _of_events(budgets[0]) else " in the fullest period"
+    yield f"costs: {budgets[0].loss} {_whose(budgets[0])}; windows: covered by the budget{span}"
 
 
 def _change_lines(head: str, changes: Sequence[str]) -> Iterator[str]:

@@ -44,10 +44,8 @@ CHAIN = (
     "north, food │     118 │       4 │                      6, 286",
     "with probability 0.999 at 114, 0.001 at 30",
     "5 in a period; after 6 alarms",
-    "4 in a period; after 4 alarms",
-    "5.049 epsilon a person and period",
-    "2 in a period; after 2 alarms",
-    "0.726 epsilon a person and period",
+    "4   5.049     all  rush",
+    "2   0.726     all  queue",
     "3 tests, 0 failed",
 )
 
