@@ -48,8 +48,9 @@ def main() -> None:
     """Measure."""
     alarms, groups = map(int, sys.argv[2:])
     with Broker() as broker, tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "rooms.txt").write_text("".join(f"room-{at}\n" for at in range(groups)))
         names = [f"alarm-{at}" for at in range(alarms)]
-        listed = "".join(f"  {name}: {{}}\n" for name in names)
+        listed = "".join(f"  {name}: {{groups: {{room: rooms.txt}}}}\n" for name in names)
         topics = Topics(broker, "board")
         board = Boarded(Path(folder), topics.kafka, f"alarms:\n{listed}")
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stream.logs.settings import LogSettings
     from stream.model.alarms import Budget, KafkaSettings
     from stream.model.boards import Board
+    from stream.model.feeds import Domain
     from stream.model.notifications import NotifySettings
 
 __all__ = ["BoardSetup", "NotifySetup", "Subscription"]
@@ -60,8 +61,10 @@ class BoardSetup:
         subscription: what is read.
         board: where it is shown, and how much of it.
         budget: what is promised, as configured; ``None`` where the file does not say.
+        groups: by alarm, its public groups, as configured; alarms may be left out.
     """
 
     subscription: Subscription
     board: Board
     budget: Budget | None
+    groups: Mapping[str, Domain] = field(default_factory=dict)

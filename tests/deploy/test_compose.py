@@ -337,11 +337,15 @@ def test_the_board_that_compose_runs_is_sound(tmp_path):
 
 @pytest.mark.parametrize("folder", ["deploy/tocsin", "deploy/up/office"])
 def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder):
-    """The promise in its own words, and lifecycles of the same alarms."""
+    """The promise in its own words, and the groups by the file that lists them."""
     board, alarms = (yaml_of(f"{folder}/{one}.yaml") for one in ("board", "alarms"))
     assert board["budget"].items() <= alarms["budget"].items()
     assert {"privacy_unit", "epsilon_max", "period"} <= board["budget"].keys()
     assert board["alarms"].keys() == alarms["alarms"].keys()
+    (feed,) = alarms["feeds"].values()
+    domains = {name: field["domain"] for name, field in feed["fields"].items() if "domain" in field}
+    for alarm in board["alarms"].values():
+        assert alarm["groups"].items() <= domains.items()
 
 
 def test_everybody_on_mqtt_may_do_one_thing():

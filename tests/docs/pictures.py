@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from accountant.units import Contribution, PrivacyUnit
 from stream.model.alarms import Budget
 from stream.model.boards import Board
+from stream.model.feeds import Domain
 from stream.model.lifecycles import Lifecycle
 from stream.windows.calendars import LocalCalendar
 from stream.windows.periods import Periods
@@ -34,6 +35,7 @@ PATTERN = {
     "lobby": 0b0010000000000000,
 }
 """Rooms, and in which of sixteen hours each fires."""
+_ROOMS = (*PATTERN, "archive", "reading room")
 _FIRST = 490_000  # hours since 1970
 _WIDTH = 960
 _MOST_HIGH = 1_200
@@ -68,9 +70,10 @@ def _board(folder):
     """Write the board's page without its script, as there is no server to ask."""
     alarms = {"fire-code": Lifecycle(annotations={"summary": "{room} is too full since {since}"})}
     links = {"Grafana": "https://grafana.example.com/"}
+    groups = {"fire-code": Domain(("room",), (_ROOMS,))}
     day = Periods(LocalCalendar(1, 1, "UTC"))
     budget = Budget(PrivacyUnit.USER, Fraction(4), day, Contribution())
-    scene = Scene(setup_of(alarms, Board(links=links), budget))
+    scene = Scene(setup_of(alarms, Board(links=links), budget, groups))
     for hour in range(16):
         rooms = [room for room, fires in PATTERN.items() if fires >> (15 - hour) & 1]
         scene.hour(_FIRST + hour, rooms, denied=hour in {5, 6}, alarm="fire-code")

@@ -9,6 +9,7 @@ import pytest
 
 from stream.config.notify.reading import read_board
 from stream.kafka.board import standing, view
+from stream.kafka.board.view import MOST_LISTED
 from stream.model.boards import Board
 from tests.support.tree import ROOT, blocks
 
@@ -37,5 +38,6 @@ def test_the_figures_are_those_of_the_code():
     """Bounds and the port."""
     assert f"{standing._MOST_ALARMS} alarms" in PAGE
     assert f"{view._MOST_FIRING} groups that fire at once" in PAGE
+    assert f"{MOST_LISTED} groups without an alarm" in PAGE
     host, port = Board().listen
     assert f"http://{host}:{port}/" in PAGE

@@ -24,6 +24,7 @@ MORE = """\
 budget: {privacy_unit: user, epsilon_max: "4", period: 1d}
 alarms:
   fire-code:
+    groups: {room: [auditorium, canteen, lobby, archive]}
     lifecycle: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
 """
 AWAY = "Kafka does not answer"

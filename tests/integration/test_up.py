@@ -173,10 +173,11 @@ def test_a_full_room_fires_everywhere_and_nothing_stays_behind(tmp_path):
 
 
 def _assert_the_board_says_what_there_is(stack):
-    """The promise, and links to the pages that analysts reach."""
+    """The promise, rooms that did not fire, and links to the pages that analysts reach."""
     page = stack.get("board", "/")
     assert "does not say what the budget is" not in page
     assert "<dt>epsilon_max</dt><dd>4</dd>" in page
+    assert "Groups without an alarm in these windows" in page
     for name in ("prometheus-public", "alertmanager-public"):
         assert f'href="http://{HOST}:{stack.ports[name]}/"' in page
 

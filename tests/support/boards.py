@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.kafka.board.view import AlarmView
     from stream.model.alarms import Budget
+    from stream.model.feeds import Domain
     from stream.model.lifecycles import Lifecycle
 
 
@@ -30,11 +31,12 @@ def setup_of(
     lifecycles: Mapping[str, Lifecycle] | None = None,
     board: Board | None = None,
     budget: Budget | None = None,
+    groups: Mapping[str, Domain] | None = None,
 ) -> BoardSetup:
     """Return what a board runs on, of a broker that nobody asks."""
     kafka = KafkaSettings("127.0.0.1:1", "tocsin", "alarms", "decisions", "bell", "ledgers", {})
     subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings())
-    return BoardSetup(subscription, board or Board(), budget)
+    return BoardSetup(subscription, board or Board(), budget, groups or {})
 
 
 def window_of(

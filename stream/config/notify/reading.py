@@ -13,10 +13,10 @@ from pydantic import Field
 from accountant.errors import ConfigError
 from stream.config.budgets import build_budget
 from stream.config.closed import Closed
-from stream.config.declarations import build_kafka
+from stream.config.declarations import build_domain, build_kafka
 from stream.config.explaining import read_as
 from stream.config.findings import Findings
-from stream.config.keys import BudgetModel, KafkaModel, LogModel
+from stream.config.keys import BudgetModel, KafkaModel, LogModel, PublicValues
 from stream.config.loading import examine
 from stream.config.notify.building import build_lifecycle, build_notify
 from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
@@ -25,6 +25,7 @@ from stream.config.scalars import Name  # noqa: TC001  # pydantic reads it
 from stream.config.yamlfile import load_document
 from stream.model.alarms import require_kafka
 from stream.model.boards import Board
+from stream.model.feeds import Domain, FieldType
 from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
 from stream.windows.localtime import load_zone
 
@@ -43,6 +44,7 @@ class _SmallAlarm(Closed):
     """What an analyst says of an alarm."""
 
     lifecycle: LifecycleModel = LifecycleModel()
+    groups: dict[str, PublicValues] = Field(default_factory=dict)
 
 
 class _SmallFile(Closed):
@@ -104,8 +106,9 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Noti
     kafka = require_kafka(alarms)
     declared = {**alarms.by_name, **alarms.open}
     lifecycles = {name: alarm.lifecycle for name, alarm in declared.items()}
+    groups = {name: alarm.domain for name, alarm in declared.items()}
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
-    return BoardSetup(subscription, alarms.board, alarms.budget), alarms.notify
+    return BoardSetup(subscription, alarms.board, alarms.budget, groups), alarms.notify
 
 
 def _of_small(model: _SmallFile, findings: Findings) -> tuple[BoardSetup, NotifySettings | None]:
@@ -116,6 +119,19 @@ def _of_small(model: _SmallFile, findings: Findings) -> tuple[BoardSetup, Notify
         name: build_lifecycle(alarm.lifecycle, None, findings.under("alarms", name, "lifecycle"))
         for name, alarm in model.alarms.items()
     }
+    groups = {
+        name: _groups(alarm.groups, findings.under("alarms", name, "groups"))
+        for name, alarm in model.alarms.items()
+        if alarm.groups
+    }
     budget = None if model.budget is None else build_budget(model.budget, zone.key, findings)
     subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings)
-    return BoardSetup(subscription, Board(**dict(model.board)), budget), notify
+    return BoardSetup(subscription, Board(**dict(model.board)), budget, groups), notify
+
+
+def _groups(declared: Mapping[str, tuple[str, ...] | str], findings: Findings) -> Domain:
+    """Return the groups of an alarm: every combination of its fields' public values."""
+    values = [
+        build_domain(name, each, FieldType.STRING, findings) for name, each in declared.items()
+    ]
+    return Domain(tuple(declared), tuple(each or () for each in values))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
+from operator import contains
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 
     from stream.kafka.board.standing import Group, Seen, Standing, Standings
     from stream.model.alarms import Budget
+    from stream.model.feeds import Domain
     from stream.model.subscriptions import BoardSetup
 
-__all__ = ["SHAPES", "WIDTH", "AlarmView", "Row", "Writer", "overdue", "row_of"]
+__all__ = ["MOST_LISTED", "SHAPES", "WIDTH", "AlarmView", "Row", "Writer", "overdue", "row_of"]
 
 WIDTH: Final = 10
 """Of a cell of a strip, which is twice as high."""
@@ -42,6 +44,8 @@ SHAPES: Final[Mapping[str, str]] = {
     "lost": "v20",
 }
 """By kind, how a window is drawn from the upper left corner of its cell."""
+MOST_LISTED: Final = 200
+"""Groups of one alarm that are named at most; how many more there are is said."""
 
 _MOST_FIRING: Final = 100  # on the page at once; how many more there are is said
 _MOST_IN_WORDS: Final = 12  # groups of one window
@@ -96,6 +100,8 @@ class AlarmView:
         fields: what its groups are made of.
         rows: of the map, the one of any group first.
         more: how many further groups fired.
+        unfired: public groups without an alarm in these windows, so many as are listed.
+        without: how many there are; ``None`` where that is not known.
     """
 
     standing: Standing
@@ -104,6 +110,8 @@ class AlarmView:
     fields: str
     rows: Sequence[Row]
     more: int
+    unfired: Sequence[str]
+    without: int | None
 
 
 class Writer:
@@ -175,7 +183,7 @@ class Writer:
         return tuple(self._alarm(each, late=each.alarm in late) for each in known.all())
 
     def _alarm(self, standing: Standing, *, late: bool) -> AlarmView:
-        seen = standing.seen
+        seen, domain = standing.seen, self._setup.groups.get(standing.alarm)
         firing = {tuple(notice.group.items()) for notice in standing.firing}
         fired = Counter(group for window in seen for group in window.fired)
         # First what fires, then by how often; without a group it is "any".
@@ -189,7 +197,8 @@ class Writer:
         for group in named[: self._setup.board.groups]:
             kinds = [each.kind(group) for each in seen]
             rows.append(row_of(_name(group), seen, kinds, group in firing))
-        fields = [field for field, _ in named[0]] if named else []
+        fields = [field for field, _ in named[0]] if named else domain.fields if domain else ()
+        unfired, without = _without(seen, named, domain)
         return AlarmView(
             standing=standing,
             anchor=fingerprint(standing.alarm, {}),
@@ -197,6 +206,8 @@ class Writer:
             fields=", ".join(map(shown, fields)),
             rows=rows,
             more=max(0, len(named) - self._setup.board.groups),
+            unfired=unfired,
+            without=without,
         )
 
 
@@ -221,6 +232,28 @@ def row_of(name: str, seen: Sequence[Seen], kinds: Sequence[Kind], fires: bool) 
             paths[each] += f"M{at * WIDTH} 0{SHAPES[each]}"
         last = window if kind is Kind.FIRED else last
     return Row(name, fires, paths, Counter(kinds), last)
+
+
+def _without(
+    seen: Sequence[Seen], named: Sequence[Group], domain: Domain | None
+) -> tuple[tuple[str, ...], int | None]:
+    """Return which public groups had no alarm, and how many, where all alarms are known.
+
+    Those of the configuration less those that were published, whose fields may be in any order.
+    """
+    if domain is None or not domain.fields or any(each.alarms > len(each.fired) for each in seen):
+        return (), None
+    known = tuple(map(frozenset, domain.values))
+    fired = {*named, *(group for window in seen for group in window.earlier)}
+    found = {
+        tuple(map(dict(group).__getitem__, domain.fields))
+        for group in fired
+        if {field for field, _ in group} == {*domain.fields}
+    }
+    taken = {each for each in found if all(map(contains, known, each))}
+    left = (values for values in product(*domain.values) if values not in taken)
+    listed = (", ".join(map(shown, values)) for values in islice(left, MOST_LISTED))
+    return tuple(listed), len(domain) - len(taken)
 
 
 def words(window: Seen) -> str:

@@ -11,6 +11,7 @@ from accountant.errors import ConfigError
 from stream.config.loading import load
 from stream.config.notify.reading import read_board, read_subscription
 from stream.model.boards import Board
+from stream.model.feeds import Domain
 from stream.model.fingerprints import definition_json
 from stream.model.lifecycles import Lifecycle
 from tests.support.commands import configuration
@@ -106,11 +107,17 @@ def test_a_board_is_read(tmp_path, more, board):
     assert Board().listen[0] == "127.0.0.1"
 
 
-def test_a_board_knows_the_budget_where_a_file_says_it(tmp_path):
-    """That of the file of alarms; a small one may say it."""
-    assert read_board(written(tmp_path), environ={}).budget is not None
-    more = "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
+@pytest.mark.parametrize("listed", ["[lab, lobby]", "of_one.txt"])
+def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(tmp_path, listed):
+    """Those of the file of alarms; a small one may list them, and the budget."""
+    whole = read_board(written(tmp_path), environ={})
+    assert whole.budget is not None
+    assert len(whole.groups["crowd"]) > 1
+    (tmp_path / "of_one.txt").write_text("lab\nlobby", encoding="utf-8")
+    more = f"alarms: {{crowd: {{groups: {{room: {listed}}}}}, mute: {{}}}}\n"
+    more += "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
     found = read_board(small(tmp_path, more), environ={})
+    assert found.groups == {"crowd": Domain(("room",), (("lab", "lobby"),))}
     assert found.budget.epsilon_max == Fraction(1, 2)
 
 
@@ -119,7 +126,8 @@ def test_a_board_knows_the_budget_where_a_file_says_it(tmp_path):
     [
         ("notify: {webhooks: {a: {url: http://a, secret: short}}}\n", "shorter than 16 bytes"),
         ("notify: {smtp: {}}\n", "unknown key"),
-        ("alarms: {crowd: {groups: {room: [lab]}}}\n", "unknown key"),
+        ("alarms: {crowd: {groups: {room: nowhere.txt}}}\n", "cannot read the domain's file"),
+        ("alarms: {crowd: {groups: {room: []}}}\n", "the domain is not a list of values"),
         ("board: {links: {Grafana: 'javascript:alert(1)'}}\n", "not a URL of a web server"),
         ("budget: {privacy_unit: user, epsilon_max: 1}\n", "needs a period"),
     ],

@@ -12,9 +12,10 @@ import pytest
 from accountant.loss.gaussian import Gaussian
 from accountant.units import Contribution, PrivacyUnit
 from stream.kafka.board.standing import Kind, Seen
-from stream.kafka.board.view import _REASONS, SHAPES, WIDTH, promise, row_of, words
+from stream.kafka.board.view import _REASONS, MOST_LISTED, SHAPES, WIDTH, promise, row_of, words
 from stream.model.alarms import Budget
 from stream.model.boards import Board
+from stream.model.feeds import Domain
 from stream.model.lifecycles import Lifecycle
 from stream.model.reasons import DENIALS
 from stream.windows.calendars import LocalCalendar
@@ -153,6 +154,58 @@ def test_so_many_rows_are_shown_and_the_rest_is_said():
     crowded = Scene()
     crowded.hour(0, [str(number) for number in range(130)])
     assert "30 more fire." in told_by(crowded)
+
+
+ROOMS = Domain(("room",), (("lab", "hall", "attic", "<b>"),))
+MANY = Domain(("room",), (tuple(map(str, range(600))),))
+FLOORS = Domain(("floor", "room"), (("1", "2"), ("lab", "hall")))
+
+
+def unfired(scene):
+    """Return the groups that are listed as without an alarm; ``None`` where it is not known."""
+    (crowd,) = scene.alarms()
+    said = told_by(scene)
+    assert ("Groups without an alarm" in said) is (crowd.without is not None)
+    if crowd.without is None:
+        return None
+    assert f"in these windows: {crowd.without}" in said
+    assert (f"{crowd.without - MOST_LISTED} more are not listed." in said) is (
+        crowd.without > len(crowd.unfired)
+    )
+    return crowd.unfired
+
+
+@pytest.mark.parametrize(
+    ("domain", "fired", "whole", "listed"),
+    [
+        # a group that is not configured takes none off
+        (ROOMS, [{"room": "hall"}, {"room": "cellar"}], True, ["lab", "attic", "<b>"]),
+        # groups of several fields are their combinations, in whichever order a record has them
+        (FLOORS, [{"room": "lab", "floor": "2"}], True, ["1, lab", "1, hall", "2, hall"]),
+        (MANY, [{"room": "0"}], True, [str(room) for room in range(1, MOST_LISTED + 1)]),
+        # none is taken for one that did not where records are gone, or more fired than are named
+        (ROOMS, [{"room": "lab"}], False, None),
+        (MANY, [{"room": str(room)} for room in range(300)], True, None),
+        (None, [{"room": "lab"}], True, None),
+    ],
+)
+def test_groups_without_an_alarm_are_listed_as_configured(domain, fired, *, whole, listed):
+    """Less those with a published alarm, where all of these are known."""
+    scene = Scene(setup_of(groups={"other": ROOMS} if domain is None else {"crowd": domain}))
+    assert "Groups without an alarm" not in told_by(scene)
+    alarms = [alarm_of(0, group) for group in fired]
+    window = window_of(decision_of(0, alarms=alarms), alarms if whole else [], whole=whole)
+    scene.standings.take(window)
+    scene.hour(1, denied=True)
+    assert unfired(scene) == (None if listed is None else tuple(listed))
+
+
+def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm():
+    """Also where that step is no window of those shown any more."""
+    scene = Scene(setup_of(board=Board(windows=1), groups={"crowd": ROOMS}))
+    scene.step(0, ["lab"])
+    scene.step(1)
+    assert unfired(scene) == ("hall", "attic", "<b>")
 
 
 def test_it_links_what_else_analysts_may_read():
