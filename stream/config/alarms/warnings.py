@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.units import PrivacyUnit
+from accountant.units import PrivacyUnit, to_loss_units
 from operators.conditions.score import score_of
-from operators.registry import mechanism_of
+from operators.registry import DEFAULT, OFFERED, mechanism_of, price
 from stream.config.schema.document import duration
 from stream.model.contributions import contribution_rule
 from stream.model.feeds import Clock
+from stream.model.losses import loss_name, rounded_loss
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
@@ -39,6 +40,7 @@ def tell(alarm: Alarm, budget: Budget, findings: Findings) -> None:
         ConfigError: its aim cannot be kept.
     """
     findings.note("sql", f"{alarm.id}: {contribution_rule(alarm, budget)}")
+    _tell_cheaper(alarm, budget, findings)
     waited_ms = alarm.feed.idle_partition_timeout_ms + _IDLE_SLACK_MS
     if alarm.feed.clock is Clock.APPEND_TIME and alarm.publish_delay_ms < waited_ms:
         findings.warn(
@@ -62,6 +64,33 @@ def tell(alarm: Alarm, budget: Budget, findings: Findings) -> None:
             f"max_events_per_group is 1: COUNT and SUM take only the first event of each {unit}",
             f"write COUNT(DISTINCT {unit}), or max_events_per_group: 2, at twice the cost",
         )
+
+
+def _tell_cheaper(alarm: Alarm, budget: Budget, findings: Findings) -> None:
+    """Say what another mechanism takes less for.
+
+    Of runs that are charged in every window, of losses that add up over comparisons, and of worst
+    cases under a Gaussian promise.
+    """
+    name, default = alarm.mechanism, DEFAULT.name
+    mechanism = OFFERED[name]
+    per_event = mechanism.run is not None and budget.unit is PrivacyUnit.EVENT
+    at_worst = alarm.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
+    summed = mechanism.first_phase and len(alarm.condition.formula.literals) > 1
+    if alarm.aim.looks > 1 or not (per_event or at_worst or summed):
+        return
+    own, once = (price(one, alarm.condition, alarm.aim) for one in (name, default))
+    if once.epsilon >= own.epsilon:
+        return
+    often = alarm.calendar.charged if per_event else 1
+    here, there = (
+        rounded_loss(budget.gaussian, to_loss_units(often * one.epsilon)) for one in (own, once)
+    )
+    message = f"mechanism {name} costs {loss_name(budget.gaussian)} {here}; {default} costs {there}"
+    if per_event or at_worst:
+        findings.warn("mechanism", message, f"write mechanism: {default}")
+    else:
+        findings.note("mechanism", message)
 
 
 def _may_fire_when_empty(alarm: Alarm) -> bool:

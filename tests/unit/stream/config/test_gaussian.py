@@ -184,6 +184,23 @@ def test_noise_of_panes_is_the_same_under_both_promises(tmp_path, window, having
     assert operator.panes.units == panes.aim.pane_units
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ppwlm", "mechanism ppwlm costs rho 0.07719; tslm costs 0.01499"),
+        ("probe", "mechanism probe costs rho 0.07719; tslm costs 0.01499"),
+        ("a run an event", "mechanism svt costs rho"),
+        ("band", ""),
+        ("early runs", ""),
+    ],
+)
+def test_a_worst_case_that_is_dearer_than_tslm_is_told(tmp_path, name, told):
+    """As a warning that names both prices of rho; nothing is said where there is no choice."""
+    report = examined(tmp_path, CONVERTED[name])
+    said = [one.message for one in report.warnings if "; tslm costs" in one.message]
+    assert [told in each for each in said] == [True] * bool(told)
+
+
 def test_keys_left_to_the_plan_are_refused(tmp_path):
     """By the file's reader, in one sentence; the same file passes under a pure promise."""
     text = written(keys="tolerance: auto\n    baseline: 5\n    false_alarms: 1 per week")
