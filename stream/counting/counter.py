@@ -139,8 +139,7 @@ class WindowCounter:
         shared = self._shared(rows)
         for start in range(0, len(rows), _CHUNK_ROWS):  # pieces that fit the processor's cache
             where = slice(start, start + _CHUNK_ROWS)
-            chunk = rows.take(where)
-            self._add_chunk(chunk, fates[where], shared or self._shared(chunk))
+            self._add_chunk(rows.take(where), fates[where], shared)
         return fates
 
     def cuts(self, index: int, usage: Usage | None = None) -> Sequence[CellVector]:

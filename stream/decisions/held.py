@@ -15,7 +15,6 @@ are asked again, and pay.
 from __future__ import annotations
 
 import sys
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,18 +45,22 @@ def held_cells(alarm: Alarm, key: WindowKey, progress: Progress) -> NDArray[np.b
     """
     if not alarm.hold_ms:
         return None
+    held = np.zeros(len(alarm.domain), dtype=np.bool_)
     end_ms = whole_window(alarm, key)[1]
     since_ms = end_ms - alarm.hold_ms
-    decisions = progress.decided(alarm.id, since_ms - alarm.calendar.longest_ms, key.start_ms - 1)
-    fired = {
-        tuple(group.values())
-        for decision in decisions
-        if decision.fingerprint == alarm.fingerprint
-        for window, group in released_alarms(decision)
-        if since_ms <= whole_window(alarm, window)[1] < end_ms
-    }
-    # As the domain counts its groups: the last field fastest.
-    return np.array([values in fired for values in product(*alarm.domain.values)])
+    places = [{value: at for at, value in enumerate(values)} for values in alarm.domain.values]
+    for decision in progress.decided(
+        alarm.id, since_ms - alarm.calendar.longest_ms, key.start_ms - 1
+    ):
+        if decision.fingerprint != alarm.fingerprint:
+            continue
+        for fired, group in released_alarms(decision):
+            if since_ms <= whole_window(alarm, fired)[1] < end_ms:
+                cell = 0
+                for values, value in zip(places, group.values(), strict=True):
+                    cell = cell * len(values) + values[value]
+                held[cell] = True
+    return held
 
 
 def held_from_ms(alarms: Mapping[str, Alarm], progress: Progress) -> int:

@@ -114,7 +114,7 @@ class Cell:
     """What is known of one group.
 
     Args:
-        memory: as :func:`moved` has it.
+        memory: as :func:`_remembered` has it.
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of the last time that it fired.
         through: end of the window that it last fired in; empty where it did not.
@@ -226,7 +226,7 @@ def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     return identity(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
-def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
+def _remembered(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
     """Return what is remembered of a group after an answered window; nothing once it is resolved.
 
     Args:
@@ -249,7 +249,7 @@ def moved(memory: Memory, terms: Lifecycle, *, fired: bool) -> Memory:
 
 def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a group after it fired in a window that ends then, or did not fire in all of it."""
-    memory = moved(cell.memory, terms, fired=alarm is not None)
+    memory = _remembered(cell.memory, terms, fired=alarm is not None)
     firing = isinstance(memory, int)
     if cell.since and not firing:
         return Cell()

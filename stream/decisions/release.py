@@ -177,9 +177,12 @@ def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
         )
 
 
-def released_counts(decision: StoredDecision) -> list[tuple[Mapping[str, str], float, float]]:
-    """Return group, noisy count and standard deviation of what leaves with a decision."""
-    return [(one.group, one.count, one.standard_deviation) for one in count_records(decision)]
+def released_counts(decision: StoredDecision) -> Iterator[tuple[Mapping[str, str], float, float]]:
+    """Yield group, noisy count and standard deviation of what leaves with a decision."""
+    counts = _stored(decision).counts
+    if counts is not msgspec.UNSET:
+        for group, count in counts.by_group():
+            yield group, count, counts.standard_deviation
 
 
 def decision_record(alarm: Alarm, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
