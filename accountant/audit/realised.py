@@ -14,7 +14,7 @@ Source: MIDE, Theorem 5 (costs of one predicate add up) and Definition 6 (min-en
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -47,6 +47,7 @@ MOST_CELLS_READ: Final = 2**24
 
 _PAGE: Final = 1_000
 _NODES: Final = 2_000  # some hundredths of a second: hundreds of queries are shown at once
+_FEW: Final = 100  # levels of cost that are remembered with their min-entropy
 _MOST_UNITS: Final = 2**62  # what is beyond is shown as this much
 
 
@@ -81,7 +82,8 @@ class Realised:
     def min_entropy(self) -> MinEntropy:
         """Min-entropy of the cells, in nats, with its bracket."""
         units, counts = np.unique(self.costs, return_counts=True)
-        return min_entropy_levels(units / UNITS_PER_EPSILON, counts, node_limit=_NODES)
+        solve = _min_entropy if len(units) <= _FEW else _min_entropy.__wrapped__
+        return solve(tuple(units.tolist()), tuple(counts.tolist()))
 
 
 class RealisedLosses:
@@ -253,6 +255,12 @@ class _Sum:
                 f"{sentence_of(error)}",
                 hint="run `tocsin ledger FILE verify`",
             ) from None
+
+
+@lru_cache(maxsize=1_000)  # alarms are much alike, and most are as they were when last shown
+def _min_entropy(units: tuple[int, ...], counts: tuple[int, ...]) -> MinEntropy:
+    levels = np.array(units) / UNITS_PER_EPSILON
+    return min_entropy_levels(levels, counts, node_limit=_NODES)
 
 
 def _beside(budget: Budget, query: Query) -> Iterable[_Beside]:
