@@ -57,11 +57,15 @@ class Records:
             self.unreadable[_KINDS[type(record)][0]] += 1
 
     def read(self, kind: type[Record], value: bytes | None) -> None:
-        """Take a record of the topic of a kind."""
+        """Take a record of the topic of a kind, if this version would write it so."""
         word, decode = _KINDS[kind]
         try:
-            self.take(decode(value or b""))
+            record = decode(value or b"")
         except DataError:
+            record = None
+        if record is not None and encode(record) == value:
+            self.take(record)
+        else:
             self.unreadable[word] += 1
 
     def numbers(self) -> set[Number]:

@@ -1,7 +1,8 @@
 """Alarms, decisions and noisy counts: what leaves Tocsin, as JSON.
 
-All kinds of record hold configuration and released values only. Their published schemas are
-``alarm.schema.json``, ``decision.schema.json`` and ``count.schema.json`` in
+All kinds of record hold configuration and released values only. Records of other versions are read,
+too: a field that is not known is passed over, and one that is new may be missing. Their published
+schemas are ``alarm.schema.json``, ``decision.schema.json`` and ``count.schema.json`` in
 ``stream/decisions/schemas``.
 """
 
@@ -42,7 +43,7 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 
-class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One group fired in one window.
 
     Args:
@@ -93,7 +94,7 @@ class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         _check_kind(self, (self.epsilon,), (self.rho,))
 
 
-class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one window of one alarm, or of one step of a cumulative one.
 
     Args:
@@ -160,7 +161,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return cast("int", found)  # as checked when it was made
 
 
-class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CountRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The noisy count of one group in one window, of an alarm that releases counts.
 
     It is what the window's noisy panes add up to, whatever that is: also below 0, and above what

@@ -272,7 +272,11 @@ def test_records_that_cannot_be_read_are_counted(decided):
     """Whoever may write to a topic may write anything there."""
     alarms, ledger, records = decided
     shown = Records()
-    for kind, value in ((AlarmRecord, b"{}"), (CountRecord, b"{}"), (DecisionRecord, None)):
+    more = msgspec.json.encode({**msgspec.to_builtins(records[0]), "more": 1})
+    for kind, value in (
+        *((AlarmRecord, b"{}"), (CountRecord, b"{}")),
+        *((type(records[0]), value) for value in (None, more)),
+    ):
         shown.read(kind, value)
     for number in (0, 2**63):
         shown.take(replace(records[0], sequence=number))
@@ -280,7 +284,7 @@ def test_records_that_cannot_be_read_are_counted(decided):
     assert found.problems == [
         "1 published record(s) are no alarm of this version",
         "1 published record(s) are no count of this version",
-        "3 published record(s) are no decision of this version",
+        "4 published record(s) are no decision of this version",
     ]
 
 

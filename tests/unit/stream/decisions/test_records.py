@@ -19,16 +19,19 @@ from stream.decisions.records import (
     alarms_digest,
     decision_loss_fields,
     decode_alarm,
+    decode_count,
     decode_decision,
     encode,
     epsilon_text,
 )
+from tests.data.ledger import HOME, VERSION
 from tests.support.procs import ran
 from tests.support.published import alarm_of, decision_of, schema
 
 KEY = WindowKey(end_ms=1_714_557_600_000, query="fire-code", start_ms=1_714_554_000_000)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 ALARM = alarm_of(12, {"room": "2.14"})
+DECODERS = {"alarm": decode_alarm, "decision": decode_decision, "count": decode_count}
 WHOLE = {"whole_start": "2024-05-01T08:00:00.000Z", "whole_end": "2024-05-01T10:00:00.000Z"}
 
 
@@ -158,9 +161,29 @@ def test_epsilon_is_exact(units):
     assert Fraction(epsilon_text(units)) == Fraction(units, UNITS_PER_EPSILON)
 
 
+KEPT = sorted(HOME.glob("records_*.jsonl"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("new", [{}, {"new": 1}], ids=["as it is", "with a field more"])
+def test_records_of_other_versions_are_read(path, new):
+    """What a release left, and what a later version may: its cost is not passed over."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert {kind for line in lines for kind in line} == set(DECODERS)
+    for line in lines:
+        for kind, fields in line.items():
+            record = DECODERS[kind](json.dumps({**fields, **new}).encode())
+            assert json.loads(encode(record)) == fields
+
+
+def test_this_version_has_left_records():
+    """One of each kind, as the examples of the schemas are."""
+    assert HOME / f"records_{VERSION}.jsonl" in KEPT
+
+
 @pytest.mark.parametrize("value", [b"", b"{}", b"\xff", b'{"alarm": "\xff"}', b"[]"])
 def test_other_records_are_refused(value):
     """Whatever else lies on the topics is refused with a hint and without its content."""
-    for decode in (decode_alarm, decode_decision):
+    for decode in DECODERS.values():
         with pytest.raises(DataError, match="of this version"):
             decode(value)
