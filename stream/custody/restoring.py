@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accountant.errors import DataError, LedgerError
@@ -40,7 +41,8 @@ def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
 def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> int:
     """Charge published decisions that a ledger lacks, and return how many.
 
-    A budget that neither the configuration nor the ledger has, as of a feed that was removed since,
+    Each is charged to the periods that this configuration has, whatever they were when it left. A
+    budget that neither the configuration nor the ledger has, as of a feed that was removed since,
     is registered with the configuration's terms. What was noted of the ledger outside of it is
     noted anew.
 
@@ -65,7 +67,10 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
             )
     for budget in sorted({*scopes_of(alarms), *unknown}):
         opened.pins.register_budget(terms_of(alarms, budget))
-    adopted = opened.upkeep.reconcile(seen)
+    touched = alarms.budget.touched
+    adopted = opened.upkeep.reconcile(
+        [replace(one, periods=touched(one.start_ms, one.end_ms)) for one in seen]
+    )
     opened.heads.begin()
     return adopted
 

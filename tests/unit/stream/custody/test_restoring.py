@@ -27,10 +27,10 @@ EXTRA = """\
 """
 
 
-def _configured(folder, unit, more=""):
+def _configured(folder, unit, more="", period="lifetime"):
     folder.mkdir()
     path = Path(configuration(folder, unit=unit, epsilon_max="400"))
-    path.write_text(path.read_text() + more)
+    path.write_text(path.read_text().replace("lifetime", period) + more)
     return load(path, environ={})
 
 
@@ -66,6 +66,18 @@ def test_an_alarm_that_was_removed_since_is_charged(tmp_path, unit, restored):
         assert take_over(after, ledger, seen) == len(seen)
         assert take_over(after, ledger, seen) == 0
     assert all(_spent(after)[scope] >= units for scope, units in spent.items())
+
+
+def test_what_was_spent_counts_in_the_periods_of_today(tmp_path):
+    """A day's loss is one of its week's, whatever the periods were when it left."""
+    before = _configured(tmp_path / "live", "user", period="1d")
+    seen, spent = _published(before, tmp_path), _spent(before)
+    after = _configured(tmp_path / "after", "user", period="1w")
+    with open_ledger(after) as ledger:
+        take_over(after, ledger, seen)
+        (budget,) = ledger.reports.status().scopes.values()
+    (week,) = after.budget.touched(0, 1)
+    assert budget.periods == {week: spent["user"]}
 
 
 def test_another_privacy_unit_is_refused(tmp_path):
