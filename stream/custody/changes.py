@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accountant.errors import LedgerError
 from stream.decisions.registration import registration, scopes_of
 from stream.windows.shown import moment_text
 
@@ -23,13 +24,24 @@ def apply_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     the windows in between.
 
     Raises:
-        LedgerError: the ledger refuses a change.
+        LedgerError: the ledger refuses a change, or decisions of an alarm have not left yet: they
+            would leave with what its new configuration says of them.
     """
     registered = {row.query: row.fingerprint for row in opened.pins.queries()}
+    changed = [
+        alarm
+        for alarm in alarms.running.values()
+        if registered.get(alarm.id, alarm.fingerprint) != alarm.fingerprint
+    ]
+    known = opened.reports.status().queries
+    for alarm in changed:
+        if many := known[alarm.id].unpublished:
+            raise LedgerError(
+                f"{many} decision(s) of alarm {alarm.id!r} are not published",
+                hint="run the configuration as it was until `ledger FILE status` shows none",
+            )
     lines: list[str] = []
-    for alarm in alarms.running.values():
-        if registered.get(alarm.id, alarm.fingerprint) == alarm.fingerprint:
-            continue
+    for alarm in changed:
         cursor_ms = opened.cursor(alarm.id)
         floor_ms = cursor_ms if alarm.feed.history else max(cursor_ms, now_ms)
         calendar = alarm.calendar

@@ -23,6 +23,7 @@ from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
 from stream.custody.changes import orphans
+from stream.replay.replay import Replay
 from stream.windows.instants import iso_utc
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 from tests.support.published import decisions_in
@@ -123,6 +124,20 @@ def test_accepted_windows_may_be_cut_anew(tmp_path):
     assert "in force from 1970-01-01 08:00 UTC" in accepted.stdout
     assert "4 decided now" in " ".join(run(path).stdout.split())
     verify(path)
+
+
+def test_a_change_waits_for_what_has_not_left(tmp_path):
+    """It would leave with the numbers of a configuration that did not decide it."""
+    path = configuration(tmp_path)
+    alarms = load(Path(path), environ={})
+    with open_ledger(alarms) as ledger:  # decided, and nothing of it is taken
+        next(Replay(alarms, ledger, {"badges": [Path(events(tmp_path))]}).run())
+    edited(path, ("tolerance: 1", "tolerance: 5"))
+    assert "decision(s) of alarm 'crowd' are not published" in refused(path, "apply")
+    edited(path, ("tolerance: 5", "tolerance: 1"))
+    run(path)
+    edited(path, ("tolerance: 1", "tolerance: 5"))
+    assert "applied" in tocsin("ledger", path, "apply", code=0).stdout
 
 
 def test_verify_takes_the_checkpoint_that_it_ended_with(tmp_path):
