@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from accountant.errors import (
     ClockError,
@@ -167,12 +167,16 @@ class Writing:
         """
         if budget.by_user or since_ms >= budget.forgotten_ms:
             return
-        for name, query in budget.queries.items():
-            first_ms = since_ms - query.longest_ms
-            for ended in self.tx.log.ended(name, first_ms, budget.forgotten_ms):
-                charge = Reservation.settled(ended) if ended.end_ms > since_ms else None
-                if charge is not None and charge.window not in budget.charges:
-                    budget.put(charge)
+        settled = (
+            Reservation.settled(ended)
+            for name, query in budget.queries.items()
+            for ended in self.tx.log.ended(name, since_ms - query.longest_ms, budget.forgotten_ms)
+        )
+        for charge in (*budget.spent, *settled):
+            if charge is None or charge.asked.end_ms <= since_ms:
+                continue
+            if charge.window not in budget.charges:
+                budget.put(charge)
         budget.forgotten_ms = since_ms
 
     def finish(self) -> None:
@@ -260,8 +264,9 @@ def _begin(tx: Transaction) -> State:
             return state
     if first > 1:
         row = tx.log.newest(Snapshot.kind)
-        entry = None if row is None else entries.decode(row.kind, row.payload)
-        if row is not None and isinstance(entry, Snapshot):
+        before = None if row is None else tx.log.at(row.seq - 1)
+        if row is not None and before is not None:
+            entry = cast("Snapshot", checked(row, Head(before.seq, before.hash)))
             state = images.load(bytes(entry.state), Head(row.seq, row.hash))
             if state is not None:
                 return state

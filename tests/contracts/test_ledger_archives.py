@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from accountant.errors import LedgerError
+from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.ledger import archives
 from accountant.log.entries import Ended, read_checkpoint
 from accountant.records import Answer, Outcome
@@ -225,6 +227,19 @@ def test_every_change_of_an_archive_is_named(ledger):
             changed = [*rows[:at], *other, *rows[at + 1 :]]
             assert ledger.reports.verify(archived=changed), (at, other)
     assert ledger.reports.verify(archived=rows[::-1])
+
+
+def test_a_snapshot_is_read_as_strictly_as_any_entry(ledger, opened, tmp_path):
+    """A process that begins with it does not go on from what was changed behind its back."""
+    all_series = queries(EVENT)
+    set_up(ledger, EVENT, 4, all_series)
+    end_until(ledger, all_series, 40)
+    moved(ledger, 30)
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as database, database:
+        change = "payload = CAST(REPLACE(CAST(payload AS TEXT), '1', '0') AS BLOB)"
+        database.execute(f"UPDATE tocsin_entries SET {change} WHERE kind = 'snapshot'")  # noqa: S608
+    with pytest.raises(LedgerCorruptError, match="is not what was stored"):
+        status_of(opened())
 
 
 @each_unit
