@@ -204,6 +204,16 @@ def test_what_the_ledger_says_of_windows_is_shown_as_timestamps():
     }
 
 
+def test_a_removed_alarm_is_shown_no_more():
+    """Nobody publishes what it may have left: an alert about that would never end."""
+    metrics = fresh_metrics()
+    status = ledger_status()
+    gone = replace(status.queries["crowd"], unpublished=12, removed=True)
+    metrics.ledger(replace(status, queries={"crowd": gone}))
+    shown = lines_of(metrics.custodian, "tocsin_unpublished_decisions")
+    assert 'tocsin_unpublished_decisions{alarm="crowd"} 0.0' in shown
+
+
 def test_a_replayed_feed_is_never_late():
     """Windows of a history are decided when they are read: none is due."""
     alarms = two_alarms()
