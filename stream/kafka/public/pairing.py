@@ -65,16 +65,25 @@ class _Pending:
     """What was read of a window that has not come out yet.
 
     Args:
-        start: of the window.
         window: its decision, once that was read.
         alarms: by their id.
         first: by partition, the offset of the first of its records there.
     """
 
-    start: str
     window: Window | None = None
     alarms: dict[str, AlarmRecord] = field(default_factory=dict)
     first: dict[Hashable, int] = field(default_factory=dict)
+
+
+def _later(alarm: AlarmRecord, decision: DecisionRecord) -> bool:
+    """Tell whether an alarm is of a later decision of the same alarm.
+
+    The start of its window does not show that: an early alarm has that of all its steps, and a late
+    alarm of an SVT run that of an earlier window. Numbers do, but each ledger has its own.
+    """
+    if alarm.ledger == decision.ledger:
+        return alarm.sequence > decision.sequence
+    return (alarm.step_start or alarm.window_start) > decision.window_start
 
 
 class Pairing:
@@ -107,7 +116,7 @@ class Pairing:
         key, last = (record.ledger, record.sequence), self._last.get(record.alarm)
         if last is not None and last[0] == key[0] and key <= last:
             return None
-        pending = self._pending[record.alarm].setdefault(key, _Pending(record.window_start))
+        pending = self._pending[record.alarm].setdefault(key, _Pending())
         pending.first.setdefault(partition, offset)
         return pending
 
@@ -136,7 +145,8 @@ class Pairing:
                 self._pending[alarm] = {
                     other: each
                     for other, each in pending.items()
-                    if other != key and (each.window or each.start > decision.window_start)
+                    if other != key
+                    and (each.window or any(_later(one, decision) for one in each.alarms.values()))
                 }
                 window = queue.popleft()
                 yield replace(window, alarms=alarms, whole=whole, safe=self._safe())

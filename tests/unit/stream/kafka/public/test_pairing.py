@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from stream.kafka.public.pairing import Pairing, Window
 from tests.support.published import alarm_of, decision_of
@@ -112,3 +113,22 @@ def test_queries_do_not_wait_for_each_other():
     pairing.alarm(ALARMS, 0, late)
     (window,) = pairing.windows()
     assert window.safe == {DECISIONS: 2, ALARMS: 1}
+
+
+@pytest.mark.parametrize(
+    ("ledger", "early"), [("ledger", False), ("ledger", True), ("another", True)]
+)
+def test_an_alarm_waits_for_its_decision_though_its_window_begins_earlier(*, ledger, early):
+    """Early alarms and late ones of SVT runs do; an alarm without a decision goes with the next."""
+    own, first = alarm_of(2, {"room": "hall"}), alarm_of(0, {"room": "lab"})
+    step = {"step_start": own.window_start, "step_end": own.window_end} if early else {}
+    alarm = replace(own, ledger=ledger, window_start=first.window_start, **step)
+    pairing = Pairing()
+    pairing.alarm(ALARMS, 0, first)
+    pairing.alarm(ALARMS, 1, alarm)
+    pairing.decision(DECISIONS, 0, Window(decision_of(1), 0))
+    (window,) = pairing.windows()
+    assert window.safe == {DECISIONS: 1, ALARMS: 1}
+    pairing.decision(DECISIONS, 1, Window(decision_of(2, alarms=[alarm], ledger=ledger), 0))
+    (window,) = pairing.windows()
+    assert window.alarms == (alarm,)
