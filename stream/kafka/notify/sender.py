@@ -31,7 +31,8 @@ class Sender:
     """Brings messages to one target, until it is cancelled.
 
     At least once: a window counts as delivered after the target has taken each of its messages. One
-    that it refuses, or does not take in time, is only told of: it stays on the alarms topic.
+    that it refuses, or does not take in time, is only told of: it stays on the alarms topic. So are
+    the oldest of too many that wait for a target that is away.
 
     Args:
         target: where to.
@@ -97,7 +98,11 @@ class Sender:
 
     async def _bring(self, unit: Sequence[Message]) -> None:
         pause_s = _FIRST_PAUSE_S
-        while True:
+        # A target that fails once while many wait, as one that limits rates, loses none of them.
+        while (
+            self._waiting.qsize() <= _MOST_WAITING
+            or self._connectivity.unreachable_s < _LONGEST_PAUSE_S
+        ):
             try:
                 await self.target.send(unit)
             except RefusedError as error:
@@ -109,7 +114,7 @@ class Sender:
                 if self._missed_since_s is None:
                     self._missed_since_s = now_s
                 unreachable_s = now_s - self._missed_since_s
-                if unreachable_s >= self.give_up_s or self._waiting.qsize() > _MOST_WAITING:
+                if unreachable_s >= self.give_up_s:
                     self._give_up(unit, f"not taken for {unreachable_s:.0f} s")
                     return
             else:
@@ -117,6 +122,9 @@ class Sender:
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        # Not tried: an attempt takes until its time-out, and more windows come meanwhile.
+        self._give_up(unit, f"more than {_MOST_WAITING} windows wait")
+        await asyncio.sleep(0)  # others have their turn between two of thousands
 
     def _answered(self) -> None:
         self._missed_since_s = None

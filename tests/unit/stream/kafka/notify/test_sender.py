@@ -34,7 +34,7 @@ class Scene:
     name, resend_s, together = "door", 0.01, False
 
     def __init__(self, answers, give_up_s=60):
-        self.answers, self.taken = list(answers), list[int]()
+        self.answers, self.taken, self.tried = list(answers), list[int](), set[int]()
         self.said = Said()
         self.refresh, self.close = AsyncMock(), AsyncMock()
         self.sender = Sender(self, give_up_s, self.said.log)
@@ -47,6 +47,7 @@ class Scene:
 
     async def send(self, sent):
         """Answer as told."""
+        self.tried |= {one.notice.sequence for one in sent}
         answer = self.answers.pop(0) if self.answers else None
         if answer is not None:
             raise answer
@@ -101,6 +102,21 @@ async def test_nothing_counts_as_delivered_before_it_is_taken():
     scene = Scene([None, *[AwayError()] * 1_000])
     await scene.until(lambda: len(scene.answers) < 997)
     assert (scene.sender.delivered, scene.taken) == (2, [1])
+
+
+async def test_of_too_many_the_oldest_are_given_up_without_an_attempt(monkeypatch):
+    """An attempt may take its time-out. What fails once is tried again, however many wait."""
+    monkeypatch.setattr(sender, "_MOST_WAITING", 0)
+    once = Scene([AwayError()])
+    await once.until(lambda: once.sender.delivered == WINDOWS)
+    assert once.taken == [1, 3]
+    monkeypatch.setattr(sender, "_LONGEST_PAUSE_S", 1e-6)
+    scene = Scene([AwayError()] * 1_000)
+    scene.refresh.side_effect = AwayError()
+    scene.sender.put(4, [MESSAGES[4]])
+    await scene.until(lambda: scene.sender.delivered == WINDOWS)
+    assert 3 not in scene.tried
+    assert all("more than 0 windows wait: crowd" in why for *_, why in scene.given_up())
 
 
 @pytest.mark.parametrize(
