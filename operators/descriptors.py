@@ -95,6 +95,7 @@ class Mechanism:
     Args:
         name: as configurations have it.
         releases: what leaves of a window, in words.
+        proof: the page of ``docs/research/proofs`` with its proof.
         decides: what it decides and how, in words; empty where no configuration may name it.
         pays: what it pays for, in words.
         keys: the keys of an alarm that it reads, beyond those that every alarm may have.
@@ -126,6 +127,7 @@ class Mechanism:
 
     name: str
     releases: str
+    proof: str = ""
     decides: str = ""
     pays: str = ""
     keys: tuple[str, ...] = WINDOW_KEYS

@@ -212,7 +212,8 @@ def offered() -> Iterator[str]:
     for name, one in OFFERED.items():
         if not one.decides or not one.pays:
             raise UndescribedError(name)
-        rows.setdefault((one.decides, one.pays, _takes(one)), []).append(f"`{name}`")
+        shown = f"[`{name}`](../research/proofs/{one.proof}.md)"
+        rows.setdefault((one.decides, one.pays, _takes(one)), []).append(shown)
     for said, names in rows.items():
         yield f"| {', '.join(names)} | {' | '.join(said)} |"
 

@@ -73,6 +73,7 @@ class BandOperator:
 DECIDER: Final = Mechanism(
     name="decider",
     releases="which predicates have left their band",
+    proof="deciders",
     decides="whether an aggregate left a band around a public reference",
     pays="every window and group, as written",
     keys=("decider", "bound", "epsilon", "reference", "reference_timeout"),

@@ -346,6 +346,7 @@ _FORMULA: Final = Maker(Probe.planned, Probe.priced)
 PROBE: Final = Mechanism(
     name="probe",
     releases="which predicates ring",
+    proof="probe",
     decides="a noise for every comparison, to compare with the paper",
     pays="every comparison",
     keys=WINDOW_KEYS,

@@ -201,6 +201,7 @@ _FORMULA: Final = Maker(ProbeEnt.planned, ProbeEnt.priced)
 PROBE_ENT: Final = Mechanism(
     name="probe-ent",
     releases="which predicates ring",
+    proof="probe",
     decides="a noise for every comparison, to compare with the paper",
     pays="every comparison",
     keys=(*WINDOW_KEYS, "levels"),

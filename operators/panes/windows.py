@@ -243,6 +243,7 @@ _WINDOWS: Final = Maker(PaneWindows.planned)
 PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes; noisy counts where asked for",
+    proof="panes",
     decides="windows from noisy pieces of time",
     pays="each piece once",
     keys=(*CONDITION_KEYS, "release"),

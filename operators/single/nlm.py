@@ -111,6 +111,7 @@ def _least_units(distance: int, rate: Fraction) -> int:
 NLM: Final = Mechanism(
     name="nlm",
     releases="which predicates ring",
+    proof="nlm",
     conditions=scored(Nlm.planned),
     promised=False,
     quantifies=True,

@@ -143,6 +143,7 @@ def _named(kind: type[Ppwlm], colours: tuple[str, str]) -> Mechanism:
     return Mechanism(
         name=kind.name,
         releases="which predicates ring",
+        proof="progressive",
         decides="each window by itself, through coarse noise first",
         pays="the worst case at first; groups far from the threshold give back",
         keys=(*WINDOW_KEYS, "levels", "hold"),

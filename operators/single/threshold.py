@@ -22,6 +22,7 @@ _GAUSSIAN: Final = scored(gaussian.planned, gaussian.priced)
 TSLM: Final = Mechanism(
     name="tslm",
     releases="which predicates ring",
+    proof="tslm",
     decides="each window by itself, one draw a group",
     pays="every window and group; the least that any mechanism can",
     keys=(*WINDOW_KEYS, "hold"),

@@ -314,6 +314,7 @@ _RUN_OF_ITS_OWN: Final = Maker(Svt.planned)
 SVT: Final = Mechanism(
     name="svt",
     releases="which predicates ring, and how many were not asked as the run was spent",
+    proof="svt",
     decides="a run of windows under one noisy threshold",
     pays="opening the run, and each alarm",
     keys=(
