@@ -9,6 +9,8 @@ Before anything leaves, a process says the head of its ledger's log on the topic
 topic up to its own record. Whatever head stands before it is one of the log that it has, or its
 ledger is not the one that others release from. Of two copies that parted, the later record sees the
 earlier one; where they have decided nothing since, they release the same.
+
+No topic that a ledger ever claimed is counted as a public reference, which nobody would charge.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Witness:
     Args:
         alarms: the configuration.
         ledger: whose releases it says.
-        all_logs: of all feeds; those that only references are counted on need no claim.
+        all_logs: of all feeds; those that no alarm watches need no claim.
         writer: this process's name, which no other one has.
         clock: compared with the brokers' whenever something is written.
     """
@@ -62,9 +64,9 @@ class Witness:
     clock: HeldClock
 
     def __post_init__(self) -> None:
-        """Choose the logs that need a claim."""
-        public = public_feeds(self.alarms)
-        self._logs = {name: log for name, log in self.all_logs.items() if name not in public}
+        """Choose the logs that need a claim; no reference may be counted on a claimed one."""
+        watched = [alarm.feed.name for alarm in self.alarms.by_name.values()]
+        self._logs = {name: self.all_logs[name] for name in watched}
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Witness]:
@@ -107,7 +109,7 @@ class Witness:
         Raises:
             ClockError: the clock is ahead of the brokers'.
             DependencyError: the topic cannot be read, or written to.
-            FeedClaimedError: another ledger holds one of the logs.
+            FeedClaimedError: another ledger holds one of the logs, or any a public feed's.
             LedgerRolledBackError: something left this ledger that it knows nothing of.
         """
         # A record that says nothing: when the broker appends it tells the time.
@@ -151,7 +153,7 @@ class Witness:
         Raises:
             ClockError: the clock is ahead of the brokers', or was set forward.
             DependencyError: the topic cannot be read, or written to.
-            FeedClaimedError: another ledger holds one of the logs.
+            FeedClaimedError: another ledger holds one of the logs, or any a public feed's.
             LedgerRolledBackError: another copy of this ledger released something.
         """
         head, numbers = await asyncio.to_thread(self.ledger.heads.release)
@@ -176,6 +178,7 @@ class Witness:
 
     async def _refuse(self) -> None:
         self._refuse_others()
+        self._refuse_protected()
         await asyncio.to_thread(self._refuse_copies)
 
     def _refuse_others(self) -> None:
@@ -186,6 +189,17 @@ class Witness:
                     f"topic {log.topic!r} is already charged to ledger {holder.ledger} since "
                     f"{holder.since}; this is ledger {self.ledger.ledger_id}",
                     hint="use that ledger; if it is lost, run `tocsin ledger FILE take-ownership`",
+                )
+
+    def _refuse_protected(self) -> None:
+        """Refuse a public feed whose log is held, by this ledger too: it may have taken it over."""
+        for name in public_feeds(self.alarms):
+            holder = self._claims.holders.get(self.all_logs[name].topic_id)
+            if holder is not None:
+                raise FeedClaimedError(
+                    f"feed {name!r} cannot be a public reference: topic {holder.topic!r} is "
+                    f"charged to ledger {holder.ledger} since {holder.since}",
+                    hint="use a feed without personal data as the reference",
                 )
 
     def _refuse_copies(self) -> None:

@@ -1,7 +1,8 @@
 """Which ledger a file's events are charged to, said beside the file.
 
 Guarantee: of two ledgers into which one file is replayed, at most one releases anything from then
-on, whatever file, feed, alarm, configuration and ledger are called. A claim lies in the folder
+on, whatever file, feed, alarm, configuration and ledger are called; and no file that a ledger has
+claimed is counted as a public reference, which nobody would charge. A claim lies in the folder
 ``.tocsin`` beside the file and is named after what the file holds. It cannot know of a copy of the
 file in another folder, nor keep anything where nobody can write.
 """
@@ -49,14 +50,18 @@ class FileClaims:
     Args:
         digests: by path, of the files whose events are protected; an empty file has none.
         mine: who claims them.
+        public: feed, path and digest of the files that only references are counted on.
     """
 
-    def __init__(self, digests: Iterable[tuple[Path, str]], mine: FileClaim) -> None:
-        self._places = {
-            path: path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.owner"
-            for path, digest in digests
-        }
+    def __init__(
+        self,
+        digests: Iterable[tuple[Path, str]],
+        mine: FileClaim,
+        public: Iterable[tuple[str, Path, str]] = (),
+    ) -> None:
+        self._places = {path: _place(path, digest) for path, digest in digests}
         self._mine = mine
+        self._public = [(feed, path, _place(path, digest)) for feed, path, digest in public]
 
     def others(self) -> dict[Path, FileClaim]:
         """Return the claims of other ledgers, by file.
@@ -72,7 +77,9 @@ class FileClaims:
         }
 
     def refuse_others(self) -> None:
-        """Refuse files that another ledger holds.
+        """Refuse files that another ledger holds, and public ones that any ledger holds.
+
+        This ledger may know nothing of what it protects there: it may have taken the file over.
 
         To be called before anything is registered, and again before anything leaves.
 
@@ -88,6 +95,14 @@ class FileClaims:
                 "--replay ...`; with "
                 "made-up data, add --dry-run",
             )
+        for feed, path, place in self._public:
+            held = _read(place)
+            if held is not None:
+                raise FeedClaimedError(
+                    f"feed {feed!r} cannot be a public reference: {path} is charged to ledger "
+                    f"{held.ledger} at {held.place}",
+                    hint="use a feed without personal data as the reference",
+                )
 
     def claim(self) -> list[Path]:
         """Claim every file that nobody has claimed; return those beside which nothing can be kept.
@@ -125,16 +140,21 @@ class FileClaims:
 def claims_on(
     contents: Mapping[str, Iterable[tuple[Path, str]]], alarms: Alarms, ledger: Ledger
 ) -> FileClaims:
-    """Return the claims on files with protected events; what references are counted on is public.
+    """Return the claims on files with protected events; on public ones there must be none.
 
     Args:
         contents: files and their digests, by feed.
         alarms: the configuration.
         ledger: that claims them.
     """
-    public = public_feeds(alarms)
-    protected = [one for feed, found in contents.items() if feed not in public for one in found]
-    return FileClaims(protected, FileClaim(ledger.ledger_id, alarms.settings.ledger_place))
+    names = public_feeds(alarms)
+    protected = [one for feed, found in contents.items() if feed not in names for one in found]
+    public = [(name, *one) for name, found in contents.items() if name in names for one in found]
+    return FileClaims(protected, FileClaim(ledger.ledger_id, alarms.settings.ledger_place), public)
+
+
+def _place(path: Path, digest: str) -> Path:
+    return path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.owner"
 
 
 def _read(place: Path) -> FileClaim | None:

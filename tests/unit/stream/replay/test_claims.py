@@ -14,6 +14,7 @@ from stream.replay.claims import FileClaim, FileClaims
 from stream.replay.contents import digest_of, digests_of
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.unit.stream.replay.test_exact import forecast
 
 
 @pytest.fixture
@@ -75,6 +76,23 @@ def test_another_ledger_is_refused(tmp_path, path, data):
     assert spent(other) == []
     lose(path)
     refused(path, data)
+
+
+def test_what_a_ledger_claimed_is_no_public_reference(path, data):
+    """Nobody would charge for it, and no noise would cover it: nor after it was taken over."""
+    replayed(path, data)
+    folder = path.parent / "other"
+    folder.mkdir()
+    own, other = events(folder, "own.jsonl"), forecast(folder, "ABS(COUNT(*) - REFERENCE) >= 20")
+    Path(own).write_text('{"person": "p", "room": "lab", "n": 1, "ts": 5}\n')
+    files = "--replay", f"badges={own}", "--replay", f"forecast={data}"
+    said = "feed 'forecast' cannot be a public reference"
+    assert said in tocsin("run", other, *files, code=2).stderr
+    assert spent(other) == []
+    claimed(other, f"badges={data}", "--forget-what-is-gone")
+    assert said in tocsin("run", other, *files, code=2).stderr
+    Path(data).write_text('{"room": "lab", "n": 1, "ts": 5}\n')
+    tocsin("run", other, *files, code=0)
 
 
 def test_a_claim_carries_the_spending_over(tmp_path, path, data):

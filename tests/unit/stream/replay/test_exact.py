@@ -87,11 +87,16 @@ def _event_unit(folder):
     return path, ["--replay", _written(folder / "badges.jsonl", rows)]
 
 
-def _two_feeds(folder):
-    having = "ABS(SUM(n) - REFERENCE) >= 300"
-    path = Path(configuration(folder, unit="user", epsilon_max="100000", aggregate=having))
+def forecast(folder, having, more="", **budget):
+    """Write a configuration of a band around a public feed, with more feeds; return its path."""
+    path = Path(configuration(folder, epsilon_max="100000", aggregate=having, **budget))
     text = path.read_text().replace("    tolerance: 1\n", BAND)
-    path.write_text(text.replace("budget:", f"{FORECAST}budget:"))
+    path.write_text(text.replace("budget:", f"{FORECAST}{more}budget:"))
+    return path
+
+
+def _two_feeds(folder):
+    path = forecast(folder, "ABS(SUM(n) - REFERENCE) >= 300", unit="user")
     rows = (
         {"room": room, "n": 40 + hour, "ts": hour * HOUR_MS}
         for room in ("lab", "hall")
