@@ -246,8 +246,8 @@ class Pins:
             neighbours.same_time(query)
             neighbours.one_budget(sources, query)
             neighbours.add(query)
-        for name in public:
-            refusals.never_watched(name, sources, known.values())
+        for name in public:  # an alarm that is new, too, may read the same file
+            refusals.never_watched(name, sources, [*known.values(), *queries])
 
     def refuse_moved(self, queries: Iterable[QueryRegistration]) -> None:
         """Refuse alarms that moved to another budget or feed; other changes are none of it.

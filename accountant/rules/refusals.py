@@ -231,7 +231,9 @@ class Neighbours:
             )
 
 
-def never_watched(feed: str, sources: Sources, queries: Iterable[Query]) -> None:
+def never_watched(
+    feed: str, sources: Sources, queries: Iterable[Query | QueryRegistration]
+) -> None:
     """Refuse a public reference on a feed, topic or file that a query protects, or ever did."""
     names = sources.same_events(feed)
     for other in queries:

@@ -32,11 +32,14 @@ def test_rows_of_a_query_are_what_was_registered(ledger):
 
 
 def test_a_file_has_one_budget_in_one_call(ledger):
-    """As in two, which a script says."""
+    """As in two, which a script says; or it is public, not both."""
     given = []
     for feed in ("one", "renamed"):
         ledger.pins.register_budget(terms(EVENT, 5, f"feed:{feed}"))
         given.append(QueryRegistration(f"q-{feed}", f"feed:{feed}", feed, "f1", "{}", 0))
     said = "feed 'renamed' reads a file that is already charged to budget 'feed:one' as feed 'one'"
+    files = {"one": ["d1"], "renamed": ["d1"]}
     with pytest.raises(ConfigChangedError, match=said):
-        ledger.pins.refuse_changes([], [], given, files={"one": ["d1"], "renamed": ["d1"]})
+        ledger.pins.refuse_changes([], [], given, files=files)
+    with pytest.raises(ConfigChangedError, match="'renamed' cannot be a public reference"):
+        ledger.pins.refuse_changes([], [], given[:1], ["renamed"], files)
