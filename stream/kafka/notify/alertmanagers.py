@@ -56,7 +56,7 @@ class AlertmanagerTarget(Poster):
         for message in messages:
             self.remember(message)
 
-    async def refresh(self) -> None:
+    async def refresh(self) -> bool:
         """Post what fires: an Alertmanager that was restarted has forgotten it."""
         at_ms = now_ms()
         self._standing = {
@@ -65,6 +65,7 @@ class AlertmanagerTarget(Poster):
         if self._standing:
             alerts = [self._alert(one, one.ends_ms) for one in self._standing.values()]
             await self.post(msgspec.json.encode(alerts), {})
+        return bool(self._standing)
 
     def _alert(self, message: Message, ends_ms: int) -> dict[str, object]:
         notice = message.notice

@@ -77,12 +77,13 @@ class Target:
         """
         raise NotImplementedError
 
-    async def refresh(self) -> None:
-        """Say again what holds, about every ``resend_s``.
+    async def refresh(self) -> bool:
+        """Say again what holds, about every ``resend_s``; tell whether there was anything to say.
 
         Raises:
             AwayError: try again.
         """
+        return False
 
     async def close(self) -> None:
         """Part from the target."""

@@ -107,9 +107,10 @@ class MqttTarget(Target):
             await self._tell(client, topic_of(self._prefix, message.notice), message)
             self.remember(message)
 
-    async def refresh(self) -> None:
+    async def refresh(self) -> bool:
         """Say that we are here."""
         await self._publish(await self._connected(), self._status, b"online")
+        return True
 
     async def close(self) -> None:
         """Say goodbye."""

@@ -88,12 +88,13 @@ class Sender:
         if time.monotonic() < self._refresh_at_s:
             return
         try:
-            await self.target.refresh()
+            answered = await self.target.refresh()
         except (AwayError, RefusedError) as error:
             self._connectivity.missed(error)
             self._refresh_at_s = time.monotonic() + min(self.target.resend_s, _LOOK_S)
         else:
-            self._answered()
+            if answered:
+                self._answered()
             self._refresh_at_s = time.monotonic() + self.target.resend_s
 
     async def _bring(self, unit: Sequence[Message]) -> None:

@@ -137,3 +137,11 @@ def test_an_alert_neither_lapses_nor_lingers(length_ms, next_ms, stands_ms):
         one, window_end=iso_utc(start + length_ms), next_start=iso_utc(start + next_ms)
     )
     assert ends_ms(changed, 7) == 7 + stands_ms
+
+
+async def test_a_target_with_nothing_to_say_again_has_not_answered():
+    """What was unreachable before its turn is unreachable after it."""
+    scene = Scene([AwayError()] * 2, give_up_s=0)
+    scene.refresh.return_value = False
+    await scene.until(lambda: scene.sender.delivered == WINDOWS and scene.refresh.await_count > 1)
+    assert [one["event"] for one in scene.said.lines] == [A, U, U]
