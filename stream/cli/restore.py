@@ -11,7 +11,7 @@ from stream.build import open_ledger, wall_clock_ms
 from stream.cli.inputs import paths_by_feed
 from stream.cli.options import PUBLISHED, YES, configured
 from stream.cli.shared import agreed, note, open_existing_ledger
-from stream.custody.restoring import published_in, refuse_moved, take_over
+from stream.custody.restoring import published_in, refuse_moved, refuse_renamed, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
@@ -120,6 +120,7 @@ def _claim_files(
     found = paths_by_feed(alarms, replayed)
     contents = {feed: digests_of(paths) for feed, paths in found.items()}
     claims = claims_on(contents, alarms, opened)
+    refuse_renamed(alarms, claims.names())
     others = claims.others()
     for path, held in others.items():
         click.echo(f"{path}: owned by ledger {held.ledger} at {held.place}")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accountant.errors import DataError, LedgerError
+from accountant.errors import ConfigChangedError, DataError, LedgerError
 from accountant.units import PrivacyUnit
 from stream.decisions.records import (
     DecisionRecord,
@@ -18,7 +18,7 @@ from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.release import seen_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
-__all__ = ["published_in", "records_in", "refuse_moved", "take_over"]
+__all__ = ["published_in", "records_in", "refuse_moved", "refuse_renamed", "take_over"]
 
 
 def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
@@ -36,6 +36,24 @@ def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
         ConfigChangedError: one moved.
     """
     opened.pins.refuse_moved([registration(q, alarms, 0) for q in alarms.running.values()])
+
+
+def refuse_renamed(alarms: Alarms, names: Iterable[tuple[str, str]]) -> None:
+    """Refuse a feed that has a budget of its own under another name: nobody would charge this one.
+
+    Args:
+        alarms: the configuration.
+        names: of feeds, each with what a ledger calls it that owned it; empty where unknown.
+
+    Raises:
+        ConfigChangedError: one has another name.
+    """
+    for feed, known in names:
+        if alarms.budget.unit is PrivacyUnit.EVENT and known not in ("", feed):
+            raise ConfigChangedError(
+                f"feed {feed!r} was charged as feed {known!r}",
+                hint=f"name the feed {known!r}: what was spent on its events stays spent",
+            )
 
 
 def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> int:

@@ -26,6 +26,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="
         ledger: the ledger's id.
         epoch: 0 for a log that nobody had claimed; one more with every transfer.
         since: ISO 8601 UTC, when.
+        feed: what the ledger's configuration calls it; empty in claims of 0.1.0.
     """
 
     topic_id: str
@@ -33,6 +34,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="
     ledger: str
     epoch: int
     since: str
+    feed: str = ""
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="release"):

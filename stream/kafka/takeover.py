@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.errors import LedgerError
-from stream.custody.restoring import take_over
+from stream.custody.restoring import refuse_renamed, take_over
 from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, seen_decisions
 from stream.kafka.witness import Witness
@@ -46,7 +46,7 @@ def held_by_others(alarms: Alarms, ledger: Ledger) -> dict[str, Claim]:
         DependencyError: Kafka cannot be reached.
         LogChangedError: a topic is missing, or set up so that windows could not be exact.
     """
-    return _custodian(alarms, ledger).once(_others)
+    return _custodian(alarms, ledger).once(_known)[0]
 
 
 def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOver:
@@ -80,11 +80,13 @@ def transfer(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOv
 
     Raises:
         DependencyError: Kafka cannot be reached.
+        ConfigChangedError: another ledger knows a feed by another name.
         FeedClaimedError: another ledger was faster.
         LedgerError: a part of what was spent is gone from the topic.
     """
     witness = _custodian(alarms, ledger)
-    others = witness.once(_others)
+    others, names = witness.once(_known)
+    refuse_renamed(alarms, names)
     published = seen_decisions(alarms, ledger, others=others)
     if others and not forget:
         since_ms = min(from_iso_utc(claim.since) for claim in others.values())
@@ -107,5 +109,5 @@ def _custodian(alarms: Alarms, ledger: Ledger) -> Witness:
     return Witness(alarms, ledger, check_feeds(alarms), "custodian", HeldClock(alarms))
 
 
-async def _others(witness: Witness) -> dict[str, Claim]:
-    return witness.others()
+async def _known(witness: Witness) -> tuple[dict[str, Claim], list[tuple[str, str]]]:
+    return witness.others(), witness.names()

@@ -147,6 +147,14 @@ class Witness:
             if ledger_id != self.ledger.ledger_id
         }
 
+    def names(self) -> list[tuple[str, str]]:
+        """Return every feed that is watched, with what a ledger calls it that ever claimed it."""
+        return [
+            (name, claim.feed)
+            for name, log in self._logs.items()
+            for claim in self._claims.claimants[log.topic_id].values()
+        ]
+
     async def release(self) -> Mapping[str, int]:
         """Say that something is about to leave; return the last number of each alarm that may.
 
@@ -170,7 +178,12 @@ class Witness:
             if holder is None or holder.ledger != mine:
                 epoch = 0 if holder is None else holder.epoch + 1
                 claims[name] = Claim(
-                    topic_id=log.topic_id, topic=log.topic, ledger=mine, epoch=epoch, since=since
+                    topic_id=log.topic_id,
+                    topic=log.topic,
+                    ledger=mine,
+                    epoch=epoch,
+                    since=since,
+                    feed=name,
                 )
         await self._say({key_of(one): encode(one) for one in claims.values()})
         self._refuse_others()

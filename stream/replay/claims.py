@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import FeedClaimedError, LedgerCorruptError
@@ -38,28 +38,34 @@ class FileClaim:
     Args:
         ledger: its id.
         place: where it lies, without user and password.
+        feed: what its configuration calls the file's feed; empty in claims of 0.1.0.
     """
 
     ledger: str
     place: str
+    feed: str = ""
 
 
 class FileClaims:
     """The claims on the files of one replay.
 
     Args:
-        digests: by path, of the files whose events are protected; an empty file has none.
+        protected: feed, path and digest of the files whose events are protected; an empty file has
+            none.
         mine: who claims them.
-        public: feed, path and digest of the files that only references are counted on.
+        public: the same of files that only references are counted on.
     """
 
     def __init__(
         self,
-        digests: Iterable[tuple[Path, str]],
+        protected: Iterable[tuple[str, Path, str]],
         mine: FileClaim,
         public: Iterable[tuple[str, Path, str]] = (),
     ) -> None:
-        self._places = {path: _place(path, digest) for path, digest in digests}
+        self._feeds: dict[Path, str] = {}
+        self._places: dict[Path, Path] = {}
+        for feed, path, digest in protected:
+            self._feeds[path], self._places[path] = feed, _place(path, digest)
         self._mine = mine
         self._public = [(feed, path, _place(path, digest)) for feed, path, digest in public]
 
@@ -75,6 +81,10 @@ class FileClaims:
             for path, claim in found.items()
             if claim is not None and claim.ledger != self._mine.ledger
         }
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return the feed of every file that another ledger holds, with what that one calls it."""
+        return [(self._feeds[path], claim.feed) for path, claim in self.others().items()]
 
     def refuse_others(self) -> None:
         """Refuse files that another ledger holds, and public ones that any ledger holds.
@@ -126,11 +136,11 @@ class FileClaims:
     def _write(self, paths: Iterable[Path], *, force: bool) -> list[Path]:
         unkept = []
         for path in paths:
-            place = self._places[path]
+            place, mine = self._places[path], replace(self._mine, feed=self._feeds[path])
             try:
                 place.parent.mkdir(mode=0o700, exist_ok=True)
                 with suppress(FileExistsError), written_whole(place, force=force) as file:
-                    file.write(json.dumps(asdict(self._mine)).encode())
+                    file.write(json.dumps(asdict(mine)).encode())
                 sync_directory(place.parent)
             except OSError:
                 unkept.append(path)
@@ -148,9 +158,12 @@ def claims_on(
         ledger: that claims them.
     """
     names = public_feeds(alarms)
-    protected = [one for feed, found in contents.items() if feed not in names for one in found]
-    public = [(name, *one) for name, found in contents.items() if name in names for one in found]
-    return FileClaims(protected, FileClaim(ledger.ledger_id, alarms.settings.ledger_place), public)
+    files = [(feed, *one) for feed, found in contents.items() for one in found]
+    return FileClaims(
+        (one for one in files if one[0] not in names),
+        FileClaim(ledger.ledger_id, alarms.settings.ledger_place),
+        [one for one in files if one[0] in names],
+    )
 
 
 def _place(path: Path, digest: str) -> Path:
@@ -160,7 +173,8 @@ def _place(path: Path, digest: str) -> Path:
 def _read(place: Path) -> FileClaim | None:
     try:
         found = json.loads(place.read_bytes())
-        return FileClaim(ledger=str(found["ledger"]), place=str(found["place"]))
+        names = str(found["ledger"]), str(found["place"]), str(found.get("feed", ""))
+        return FileClaim(*names)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError):

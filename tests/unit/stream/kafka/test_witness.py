@@ -58,6 +58,7 @@ async def test_what_a_ledger_claimed_is_no_public_reference(configured, monkeypa
         mine = Witness(configured, ledger, logs, "w", MagicMock(return_value=0))
         async with mine.opened():
             assert await mine.claim() == ["badges"]
+            assert mine.names() == [("badges", "badges")]
             await mine.release()
             other = Claim(topic_id="id-forecast", topic="f", ledger="b", epoch=0, since="now")
             topic.values.append(encode(other))

@@ -113,6 +113,18 @@ def test_a_claim_carries_the_spending_over(tmp_path, path, data):
     assert "nothing, no other ledger holds them" in claimed(path, data)
 
 
+@pytest.mark.parametrize("unit", ["event", "user"])
+def test_a_feed_keeps_the_name_that_its_budget_has(tmp_path, unit):
+    """Under another one, nothing would draw on the budget that was spent on its events."""
+    path, data = Path(configuration(tmp_path, unit=unit, epsilon_max="400")), events(tmp_path)
+    replayed(path, data)
+    other = elsewhere(path)
+    text = other.read_text().replace("  badges:\n", "  doors:\n")
+    other.write_text(text.replace("FROM badges", "FROM doors"))
+    said = claimed(other, data, "--forget-what-is-gone", code=2 if unit == "event" else 0)
+    assert ("name the feed 'badges'" in said) is (unit == "event")
+
+
 def test_a_claim_may_forget_in_so_many_words(path, data):
     """What was lost then is not counted."""
     replayed(path, data)
@@ -139,7 +151,7 @@ def test_of_two_that_claim_at_once_one_succeeds(tmp_path, data, monkeypatch):
 
     The folder may be mounted for reading by then: the claim that is there is as good.
     """
-    found = digests_of([Path(data)])
+    found = [("badges", *one) for one in digests_of([Path(data)])]
     one, other = (FileClaims(found, FileClaim(name, "somewhere")) for name in ("one", "other"))
     for claims in (one, other):
         claims.refuse_others()
