@@ -1,15 +1,15 @@
 """Columns of texts, and which of known texts each is: compared as words of eight bytes.
 
 A short text is its bytes in words, zero beyond its end, with its length in the last byte of the
-last one: SipHash's padding, under which no two texts are alike. numpy compares such words many
-times faster than Arrow looks texts up.
+last one: SipHash's padding, under which no two texts of up to 255 bytes are alike. numpy compares
+such words many times faster than Arrow looks texts up.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import shake_256
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ SHORT_BYTES: Final = 39
 """What is no longer is a short text: names, numbers and UUIDs."""
 
 _WORD_BYTES: Final = 8
+_LONGEST_IN_A_BYTE: Final = 255
 _MASKS: Final = np.array([(1 << (8 * size)) - 1 for size in range(_WORD_BYTES + 1)], np.uint64)
 _LEAST_SLOTS: Final = 1 << 10
 _SLOTS_OF_ONE: Final = 8  # at least: then most texts are found at the first look
@@ -152,9 +153,10 @@ class Lexicon:
         self._width = words_of(longest)
         self.longest = _WORD_BYTES * self._width - 1
         """Bytes of the longest text that may be added."""
-        self._factors = _factors(key, self._width)
         self._count = 0
-        self._entries = [np.zeros(0, np.uint64)] * self._width
+        columns = self._width + (self.longest > _LONGEST_IN_A_BYTE)
+        self._entries = [np.zeros(0, np.uint64)] * columns
+        self._factors = _factors(key, columns)
         self._slots = np.zeros(0, np.int32)
         self._make_room(_LEAST_SLOTS)
 
@@ -170,7 +172,7 @@ class Lexicon:
         """
         if not self._count:
             return np.full(len(texts), _FREE)
-        words = [texts.padded(number) for number in range(self._width)]
+        words = self._words(texts)
         slot = self._first_slots(words)
         number = self._slots[slot].astype(np.int64)
         astray = np.flatnonzero((number != _FREE) & ~self._are(number, words))
@@ -191,9 +193,19 @@ class Lexicon:
         crowded = _SLOTS_OF_ONE * self._count > len(self._slots)
         if crowded:
             self._make_room(1 << (_SLOTS_OF_ONE * self._count - 1).bit_length())
-        for number, entries in enumerate(self._entries):
-            entries[first : self._count] = texts.padded(number)
+        for entries, word in zip(self._entries, self._words(texts), strict=True):
+            entries[first : self._count] = word
         self._claim(0 if crowded else first)
+
+    def _words(self, texts: Texts) -> list[Words]:
+        """Return words that tell all texts apart: where there may be long ones, also by length.
+
+        The last byte of the padding holds a length modulo 256 only.
+        """
+        words = [texts.padded(number) for number in range(self._width)]
+        if self.longest > _LONGEST_IN_A_BYTE:
+            words.append(texts.length.view(np.uint64))
+        return words
 
     def _make_room(self, slots: int) -> None:
         """Have so many slots, a power of 2."""
@@ -225,8 +237,7 @@ class Lexicon:
 
 def _factors(key: bytes, words: int) -> list[np.uint64]:
     """Return odd numbers that depend on a key: one for each word, and one more."""
-    size = _WORD_BYTES * (words + 1)
-    drawn = blake2b(key=key, person=b"tocsin.slots", digest_size=size).digest()
+    drawn = shake_256(b"tocsin.slots" + key).digest(_WORD_BYTES * (words + 1))
     return [factor | np.uint64(1) for factor in np.frombuffer(drawn, "<u8")]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -62,6 +64,19 @@ def test_a_lexicon_is_a_dictionary(added, asked, crowd, slots, longest):
     every = [*asked, *known, *longer]
     assert len(lexicon) == len(known)
     assert lexicon.find(texts_of(every)).tolist() == [known.get(value, -1) for value in every]
+
+
+@pytest.mark.parametrize("longest", [39, 40, 55, 56, 255, 256, 257, 1_024])
+def test_a_lexicon_of_long_texts_is_a_dictionary(longest):
+    """It tells apart texts that end in zeros, also where their lengths are the same modulo 256."""
+    sizes = [0, 1, 39, 40, 55, 56, 255, 256, 257, 512, 1_024]
+    pairs = combinations_with_replacement(sizes, 2)
+    every = list(dict.fromkeys(b"x" * most + b"\0" * (size - most) for most, size in pairs))
+    known = [each for each in every if len(each) <= longest][::2]
+    lexicon = Lexicon(b"", longest)
+    lexicon.add(texts_of(known))
+    numbers = {value: at for at, value in enumerate(known)}
+    assert lexicon.find(texts_of(every)).tolist() == [numbers.get(value, -1) for value in every]
 
 
 def test_where_searching_begins_depends_on_the_key():
