@@ -60,11 +60,8 @@ def render(template: str, fields: Mapping[str, str]) -> str:
         template: one that :func:`problem` says nothing of.
         fields: by name.
     """
-    return template.format_map(_Fields(fields))
-
-
-class _Fields(dict[str, str]):
-    """Fields of a template; what is missing is as it was written."""
-
-    def __missing__(self, name: str) -> str:
-        return f"{{{name}}}"
+    # A name is looked up whole: str.format would read dots, brackets and digits in it.
+    return "".join(
+        text + ("" if name is None else fields.get(name, f"{{{name}}}"))
+        for text, name, _, _ in Formatter().parse(template)
+    )

@@ -263,6 +263,14 @@ def test_a_template_has_plain_known_fields(template):
     assert render("{room}, {other}", {"room": "hall"}) == "hall, {other}"
 
 
+def test_names_in_templates_are_not_expressions():
+    """Dots, brackets and digits are parts of a group field's name; nothing is read of a value."""
+    group = {"site.room": "hall", "0": "zero", "r[0]": "first", "room": "lab"}
+    template = "{site.room} {0} {r[0]} {room}, {room.upper} {room[0]} {1} {{}}"
+    assert problem(template, (*group, "room.upper", "room[0]", "1")) is None
+    assert render(template, group) == "hall zero first lab, {room.upper} {room[0]} {1} {}"
+
+
 def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies():
     """An id is a function of group, window and status."""
     windows = [(decided(n, what), [fired(n)] * (what == RING)) for n in (0, 1) for what in "RD"]
