@@ -47,7 +47,8 @@ def export(
     async def copy(whole: Whole) -> int:
         written, read = 0, dict(whole.begins)
         first, last = sum(whole.begins.values()), sum(whole.ends.values())
-        with log_writer(file, ExportInfo(feed.topic, len(whole.ends))) as write:
+        begins = tuple(begin for _, begin in sorted(whole.begins.items()))
+        with log_writer(file, ExportInfo(feed.topic, len(begins), begins)) as write:
             async for place, records in whole.records():
                 write(_logged(place.partition, record) for record in records)
                 written += len(records)

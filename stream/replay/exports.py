@@ -37,7 +37,7 @@ EXPORT_VERSION = 1
 EXPORT_MARK = b"tocsin.export.version"
 """Says in a schema's metadata that the file is an export, and of which version."""
 
-_TOPIC, _PARTITIONS = b"tocsin.topic", b"tocsin.partitions"
+_TOPIC, _PARTITIONS, _BEGINS = b"tocsin.topic", b"tocsin.partitions", b"tocsin.begins"
 _ROWS_PER_GROUP = 65_536
 _HEADER = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
 _COLUMNS = pa.schema(
@@ -76,10 +76,13 @@ class ExportInfo:
     Args:
         topic: name of the topic.
         partitions: how many it had.
+        begins: of each the oldest offset that it still had, also where it had no record any more;
+            empty in exports of 0.1.0, which did not say so.
     """
 
     topic: str
     partitions: int
+    begins: tuple[int, ...] = ()
 
 
 @contextmanager
@@ -90,13 +93,14 @@ def log_writer(
 
     Args:
         file: open for writing, or a path, replaced where it exists.
-        info: topic and partition count.
+        info: of the topic.
     """
     schema = _COLUMNS.with_metadata(
         {
             EXPORT_MARK: str(EXPORT_VERSION).encode(),
             _TOPIC: info.topic.encode(),
             _PARTITIONS: str(info.partitions).encode(),
+            _BEGINS: " ".join(map(str, info.begins)).encode(),
         }
     )
     waiting: list[dict[str, object]] = []
@@ -145,7 +149,8 @@ def export_info(path: Path) -> ExportInfo | None:
         return None
     with suppress(KeyError, ValueError):
         if metadata[EXPORT_MARK] == str(EXPORT_VERSION).encode() and schema.equals(_COLUMNS):
-            return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
+            begins = tuple(map(int, metadata.get(_BEGINS, b"").split()))
+            return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]), begins)
     raise DataError(f"{path}: not an export of version {EXPORT_VERSION}", hint=_HINT)
 
 

@@ -154,19 +154,22 @@ class Source:
         """
         lanes: list[Lane] = []
         for partition in range(self.partitions):
-            reader = make(partition, Layouts(self.partitions))
+            reader, begin = make(partition, Layouts(self.partitions)), 0
             if self.export is None:
-                events, first = EventFiles(self.feed, self.paths), None
+                events = EventFiles(self.feed, self.paths)
                 reader.take_note(len(events) + sum(events.drops.values()), events.drops)
                 batches = events.batches(hash_key=reader.hash_key)
                 stretches = _by_batches(reader, last_cut_ms, batches)
             else:
-                records = (one.record for one in read_log(self.paths[0], partition=partition))
-                first = next(records, None)
-                whole = records if first is None else chain((first,), records)
-                stretches = _by_records(reader, last_cut_ms, whole)
+                log = read_log(self.paths[0], partition=partition)
+                records: Iterator[Record] = (one.record for one in log)
+                if self.export.begins:
+                    begin = self.export.begins[partition]
+                elif (first := next(records, None)) is not None:
+                    begin, records = first.offset, chain((first,), records)
+                stretches = _by_records(reader, last_cut_ms, records)
             reader.begin(cursors)
-            if first is not None and first.offset:
+            if begin:
                 reader.whole_from_ms = math.inf
             lanes.append(Lane(reader, stretches))
         return lanes

@@ -11,7 +11,7 @@ from stream.events.decoder import Record
 from stream.replay import exports
 from stream.replay.exports import ExportInfo, LoggedRecord, export_info, log_writer, read_log
 
-INFO = ExportInfo(topic="building.badges", partitions=2)
+INFO = ExportInfo(topic="building.badges", partitions=2, begins=(0, 7))
 RECORDS = [
     LoggedRecord(0, Record(0, 1_000, log_append=True, value=b"{}"), b"alice"),
     LoggedRecord(1, Record(0, 1_001, log_append=False, value=None), None),
