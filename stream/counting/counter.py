@@ -105,7 +105,9 @@ class WindowCounter:
         if max(spec.largest for spec in alarm.aggregates) > SUM_LIMIT:
             raise ValueError("a statistic's weights lie within 2**62")
         self._bounds = Bounds.of(alarm, budget)
-        self._unbounded = self._bounds.unbounded
+        # What is left out of one statistic may count in another: then ``capped`` needs all entries.
+        every = whole and self._bounds.limited
+        self._unbounded = () if every else self._bounds.unbounded
         per_user = budget.unit is PrivacyUnit.USER
         self._periods = (per_user and budget.periods) or Periods.lifetime()
         self._groups: defaultdict[tuple[int, int], _Group] = defaultdict(self._no_rows)
@@ -211,7 +213,7 @@ class WindowCounter:
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
         """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cuts``."""
         parts = [part for _, group in self._groups_of(index) for part in group.parts]
-        if self._unbounded or not parts:
+        if not parts:
             return Capped()
         rows = Contributions.join(parts)
         left = rows if usage is None else usage.take(rows)

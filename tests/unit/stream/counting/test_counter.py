@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from stream.counting.bounding import Capped
 from stream.counting.counter import WindowCounter
 from stream.counting.projection import Columns, project
 from stream.counting.sums import SUM_LIMIT, Sums
@@ -65,12 +67,13 @@ def some_case(rng):
 def test_every_window_equals_the_reference(seed, often):
     """Every window of every shape holds what the reference finds, however the log is split.
 
-    Whatever was cut before, in any order, or forgotten; also if rows are compacted after every one.
+    Whatever was cut before, in any order, or forgotten; also if rows are compacted after every one,
+    or none is.
     """
     rng = random.Random(seed)
     scene, query, budget, log = some_case(rng)
     splits = sorted(rng.randrange(len(log) + 1) for _ in range(rng.randrange(5)))
-    counter, floor = WindowCounter(query, budget), scene.indexes[0]
+    counter, floor = WindowCounter(query, budget, whole=rng.random() < 0.3), scene.indexes[0]
     with pytest.MonkeyPatch.context() as patch:
         if often:
             patch.setattr("stream.counting.counter._COMPACT_ROWS", 0)
@@ -137,6 +140,18 @@ def test_sums_saturate_only_when_read(parts, cells):
         for cell, total in sorted(exact.items())
         if total
     ]
+
+
+def test_an_event_is_dropped_by_bounds_if_it_counts_in_no_statistic():
+    """A person's further events, unless a statistic beside the distinct count has them."""
+    opened = AggregateSpec(Weight.COUNT, where=reference.OPEN)
+    query = reference.make_query(TUMBLING, Weight.DISTINCT_UNITS, opened)
+    event = reference.Event(0, 0, 0, "P", "a", b"bar", None, open=False)
+    log = [replace(event, offset=at, open=at == 2) for at in range(5)]
+    counter = WindowCounter(query, EVENT, whole=True)
+    counter.add(project(query, reference.decoded(log))[0])
+    assert counter.capped(0) == Capped(repeats=3)
+    assert reference.cut(counter, 0) == reference.expect_window(query, EVENT, log, 0)
 
 
 def test_rows_out_of_log_order_are_refused():
