@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from importlib import import_module
 
 import numpy as np
 import pytest
 
 from accountant.units import PrivacyUnit
-from benchmarks import (
-    aims,
-    alarms,
-    kafka_ingest,
-    ledger_age,
-    one_budget,
-    overlap,
-    report,
-    workers,
-)
+from benchmarks import ledger_age, overlap, report
 from benchmarks.__main__ import NAMES
 
 
@@ -57,49 +47,6 @@ def test_a_short_ledger_is_measured_as_a_year_is():
     measured = {one.name: one.measured for one in figures}
     assert measured.keys() >= ledger_age.AIMS.keys()
     assert min(measured.values()) > 0
-
-
-def test_the_report_of_aims_says_what_is_reached(monkeypatch):
-    """Ratios of every part are those of what was measured, and each aim is reached or missed."""
-    of_readers = {"now": (300.0, 330.0), "abc": (100.0, 100.0), "aiokafka alone": (600.0, 600.0)}
-    readers = {
-        name: [kafka_ingest.Slice(rate, 0.25) for rate in (*rates, rates[0])]
-        for name, rates in of_readers.items()
-    }
-    rates = {
-        f"{unit}_{kind}[{count}]": [200.0, 10.0]
-        for unit in alarms.UNITS
-        for kind in alarms.KINDS
-        for count in alarms.ALARMS
-    }
-    spent = {
-        f"{kind}_{count}_alarms_{figure}": [2.0 * count, 3.0]
-        for kind in one_budget.KINDS
-        for count in aims.ON_A_BUDGET
-        for figure in one_budget.FIGURES
-    }
-    one, two = (
-        workers.Reading(rate, dict(zip(workers.TAKERS, (taken, 200.0, 50.0), strict=True)))
-        for rate, taken in ((400_000.0, 2_000.0), (720_000.0, 2_500.0))
-    )
-    for part, found in (
-        (kafka_ingest, {"json": readers, "arrow": readers}),
-        (alarms, rates),
-        (one_budget, spent),
-        (workers, {1: [one], 2: [two]}),
-    ):
-        monkeypatch.setattr(part, "beside", lambda *_, found=found, **__: found)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr(aims, "checkout", nullcontext)
-    text = "\n".join(aims.report("abc", list(aims.PARTS), 1))
-    said = (
-        "- JSON, to abc: 3.00; the aim is at least 0.95: reached.",
-        "- two workers to one: 1.80; the aim is at least 1.7: reached.",
-        "| two workers | 2,500 | 200 | 50 | 2,750 |",
-        "differ in filters, unit `user`: 1.00; the aim is at most 2.5: reached.",
-    )
-    assert [each for each in said if each not in text] == []
-    assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
 
 
 def test_quantities_that_are_not_uniform_have_their_own_law():

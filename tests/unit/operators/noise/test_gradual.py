@@ -7,8 +7,6 @@ import numpy as np
 from operators.noise.gradual import GradualNoise
 from operators.noise.source import KeyedNoise
 
-LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
-
 
 def test_a_single_level_is_plain_discrete_laplace():
     """Without a coarser level, nothing else is drawn."""

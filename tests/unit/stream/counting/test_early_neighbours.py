@@ -25,8 +25,6 @@ from tests.support.random_logs import MINUTE_MS, Setup, random_log
 STEPS = 3
 PLAIN = Setup(Codec.JSON, PrivacyUnit.EVENT, ids=False, partitions=2)
 SETUPS = [PLAIN, Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=True, partitions=1)]
-Looks = dict[tuple[str, int], np.ndarray]
-"""By alarm and start of the window, shape (looks, cells)."""
 
 
 @cache

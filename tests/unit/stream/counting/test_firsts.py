@@ -13,9 +13,6 @@ from stream.counting.firsts import in_turn
 from stream.events.units import Units
 from tests.support.contributions import CELLS, rows_of, taken
 
-Row = tuple[int, int, int, int]
-"""Place in the log, first step that takes it, person, cell."""
-
 
 def log_of(rows):
     """Return rows in the order of the log."""

@@ -28,9 +28,6 @@ every_terms = pytest.mark.parametrize(
 )
 
 
-Moved = tuple[State, list[str]]
-
-
 @cache
 def decided(number, what, ledger="ledger"):
     """Return the decision of a window."""

@@ -266,10 +266,6 @@ def test_contradictory_bounds_are_found(having, outcome):
     assert constant(having) is outcome
 
 
-EVENT = tuple[str | None, int | None, Fraction | None]
-"""Kind, age and paid of one event."""
-
-
 def value_of(asked, events):
     """Compute a comparison's left side as SQL does (each event has its own person)."""
 
