@@ -62,7 +62,9 @@ def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenO
         LedgerError: a part of what it lacks is gone from the topic.
     """
     witness = _custodian(alarms, ledger)
-    published = seen_decisions(alarms, ledger)
+    # What a start compares it with: also that of ledgers whose feeds it took over.
+    others, _ = witness.once(_known)
+    published = seen_decisions(alarms, ledger, others=others)
     if not forget:
         _refuse_gone(published, ledger.upkeep.last_decided_ms() or 0, alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
