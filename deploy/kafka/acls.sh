@@ -1,6 +1,7 @@
 #!/bin/sh
 # Who may do what on the brokers: as docs/how-to/secure.md says, and nothing else. Run by an
-# administrator (super.users); again as often as you like, with other names, feeds or both.
+# administrator (super.users); again as often as you like, with other names, feeds or both. Every
+# sensor of a run may write to every feed of it: once for each feed that has sensors of its own.
 set -eu
 acls() { "${KAFKA_ACLS:-kafka-acls.sh}" --bootstrap-server "$BOOTSTRAP" --command-config "${ADMIN:-admin.properties}" "$@"; }
 each() { option=$1 prefix=$2; shift 2; for name in "$@"; do printf ' %s %s%s' "$option" "$prefix" "$name"; done; }

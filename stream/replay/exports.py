@@ -38,7 +38,7 @@ EXPORT_MARK = b"tocsin.export.version"
 """Says in a schema's metadata that the file is an export, and of which version."""
 
 _TOPIC, _PARTITIONS, _BEGINS = b"tocsin.topic", b"tocsin.partitions", b"tocsin.begins"
-_ROWS_PER_GROUP = 65_536
+_ROWS_PER_GROUP, _BYTES_PER_GROUP = 65_536, 64 << 20  # a group lies in memory
 _HEADER = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
 _COLUMNS = pa.schema(
     [
@@ -104,16 +104,21 @@ def log_writer(
         }
     )
     waiting: list[dict[str, object]] = []
+    waiting_bytes = 0
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
 
         def flush() -> None:
+            nonlocal waiting_bytes
             writer.write_batch(pa.RecordBatch.from_pylist(waiting, schema))
             waiting.clear()
+            waiting_bytes = 0
 
         def write(records: Iterable[LoggedRecord]) -> None:
-            for record in records:
-                waiting.append(_row(record))
-                if len(waiting) >= _ROWS_PER_GROUP:
+            nonlocal waiting_bytes
+            for logged in records:
+                waiting.append(_row(logged))
+                waiting_bytes += len(logged.record.value or b"")
+                if len(waiting) >= _ROWS_PER_GROUP or waiting_bytes >= _BYTES_PER_GROUP:
                     flush()
 
         yield write
@@ -166,8 +171,8 @@ def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedReco
     """
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP):
-                columns = (column.to_pylist() for column in batch.columns)
+            for group in range(file.num_row_groups):
+                columns = (column.to_pylist() for column in file.read_row_group(group).columns)
                 for at, offset, append_ms, log_append, key, value, headers in zip(
                     *columns, strict=True
                 ):
