@@ -23,7 +23,7 @@ from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
 from tests.support.hostile import event_of, flowing, home, time_ms
-from tests.support.matrix import STEPS, Matrix
+from tests.support.matrix import STEPS, Matrix, private_runs
 from tests.support.oracle import looks
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import wait_until
@@ -97,9 +97,7 @@ def noise_of_windows(ledger):
 
     It is private: tests look whether it is ever anything else.
     """
-    with ledger._door.read() as (tx, state):
-        runs = [tx.private.run(one.run, one.left) for one in state.queries.values()]
-    states = {run.query: LookState.from_bytes(run.state) for run in runs if run is not None}
+    states = {run.query: LookState.from_bytes(run.state) for run in private_runs(ledger)}
     return {
         (query, state.number * STEP_MS // SIZE_MS): state.shared.tobytes()
         for query, state in states.items()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from accountant.costs.charges import WindowKey
+    from accountant.costs.runs import StoredRun
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from operators.svt import Svt
@@ -222,14 +223,18 @@ def check_charged(scenario: Scenario) -> None:
     assert scope.spent_units == paid * scenario.window_units()
 
 
-def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
-    """Return the private state of every query's run, by query and start of the run."""
+def private_runs(ledger: Ledger) -> list[StoredRun]:
+    """Return what is private of every query's run."""
     with ledger._door.read() as (tx, state):
         runs = [tx.private.run(one.run, one.left) for one in state.queries.values()]
+    return [run for run in runs if run is not None]
+
+
+def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
+    """Return the private state of every query's run, by query and start of the run."""
     return {
         (run.query, run.opened_start_ms): RunState.from_bytes(run.state)
-        for run in runs
-        if run is not None
+        for run in private_runs(ledger)
     }
 
 

@@ -8,6 +8,7 @@ twins show that this tells: one that lets windows choose levels together, one th
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -106,28 +107,30 @@ def alike(operator, counts, *, coin=None):
     return np.array_equal(many.fired, fired) and np.array_equal(many.units, units)
 
 
-@pytest.mark.usefixtures("cut")
-@pytest.mark.parametrize("downward", [False, True])
-@pytest.mark.parametrize("name", ["tslm", "ppwlm", "nlm"])
-def test_cells_by_themselves_are_decided_alike(name, downward):
-    """Mechanisms whose cells know nothing of each other: coins and noise in the windows' order."""
-    assert alike(one(name, downward=downward), windows(1))
+PROGRESSIVE = ("probe", "probe-ent")
+COINS = (False, True)
+CELLS_ALONE = [
+    one(name, downward=downward) for name in ("tslm", "ppwlm", "nlm") for downward in COINS
+]
 
 
 @pytest.mark.usefixtures("cut")
-@pytest.mark.parametrize("coin", [False, True])
-@pytest.mark.parametrize("name", ["dppwlm", "probe", "probe-ent"])
-def test_windows_that_choose_levels_choose_alone(name, coin):
-    """Mechanisms whose cells choose levels together do so window by window."""
-    assert alike(one(name), windows(1), coin=coin)
+@pytest.mark.parametrize(
+    ("operator", "statistics", "coin"),
+    [
+        *product(CELLS_ALONE, [1], [None]),
+        *product(map(one, ("dppwlm", *PROGRESSIVE)), [1], COINS),
+        *product(map(several, ("tslm", *PROGRESSIVE)), [2], COINS),
+    ],
+)
+def test_windows_at_once_are_decided_alike(operator, statistics, coin):
+    """Coins and noise go to the windows in their order.
 
-
-@pytest.mark.usefixtures("cut")
-@pytest.mark.parametrize("coin", [False, True])
-@pytest.mark.parametrize("name", ["tslm", "probe", "probe-ent"])
-def test_formulas_are_decided_alike(name, coin):
-    """Several comparisons, two of them of one channel; windows take their channels in any order."""
-    assert alike(several(name), windows(2), coin=coin)
+    First mechanisms whose cells know nothing of each other; then those whose cells choose levels
+    together, window by window; then several comparisons, two of them of one channel, as windows
+    take their channels in any order.
+    """
+    assert alike(operator, windows(statistics), coin=coin)
 
 
 def test_windows_may_all_be_refined_to_the_same_level():
