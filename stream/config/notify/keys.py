@@ -142,7 +142,7 @@ class NotifyModel(Closed):
     group: TopicName = "analyst-notify"
     """consumer group: its offsets record what was delivered"""
     lookback_ms: DurationMs = 7 * 86_400_000
-    """how far back the topics are read at the start, to find what is firing"""
+    """how far back topics are read at start, to find what fires; further if lifecycles need it"""
     retry_for_ms: DurationMs = 86_400_000
     """a notice that a target does not take for this long is given up, and logged"""
     alertmanagers: dict[Name, AlertmanagerModel] = Field(default_factory=dict)
@@ -165,6 +165,6 @@ class BoardModel(Closed):
     groups: Annotated[Whole, _SHOWN] = _BOARD.groups
     """how many groups of an alarm are shown; of further firing groups, their number"""
     lookback_ms: DurationMs = _BOARD.lookback_ms
-    """how far back the topics are read at the start, to find what is firing"""
+    """how far back topics are read at start, to find what fires; further if lifecycles need it"""
     links: dict[str, _Url] = Field(default_factory=dict)
     """what else analysts may see, such as a dashboard: its name and address"""

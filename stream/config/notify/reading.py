@@ -6,6 +6,7 @@ analyst writes it without the custodian's secrets, and needs none of the variabl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
@@ -27,12 +28,14 @@ from stream.model.alarms import require_kafka
 from stream.model.boards import Board
 from stream.model.feeds import Domain, FieldType
 from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
-from stream.windows.localtime import load_zone
+from stream.windows.cumulative import whole_windows
+from stream.windows.localtime import DAY_MS, load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from stream.model.alarm import Alarm
     from stream.model.notifications import NotifySettings
 
 __all__ = ["read_board", "read_subscription"]
@@ -108,7 +111,27 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Noti
     lifecycles = {name: alarm.lifecycle for name, alarm in declared.items()}
     groups = {name: alarm.domain for name, alarm in declared.items()}
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
-    return BoardSetup(subscription, alarms.board, alarms.budget, groups), alarms.notify
+    board, notify, least_ms = alarms.board, alarms.notify, max(map(_least_ms, declared.values()))
+    board = replace(board, lookback_ms=max(board.lookback_ms, least_ms))
+    if notify is not None:
+        notify = replace(notify, lookback_ms=max(notify.lookback_ms, least_ms))
+    return BoardSetup(subscription, board, alarms.budget, groups), notify
+
+
+def _least_ms(alarm: Alarm) -> int:
+    """Return how far back what fires has to be looked for: a shorter ``lookback`` would forget it.
+
+    It fires by at most ``among`` windows, the last of them fewer than ``resolve_after`` ago. Those
+    of a hold are left out of both, and so is what a schedule pauses: it repeats every week. A
+    window more, and its length, are for what leaves late.
+    """
+    calendar, terms = whole_windows(alarm.calendar), alarm.lifecycle
+    first = last = calendar.first_active_at(0)
+    for _ in range(terms.among + terms.resolve_after):
+        last = calendar.next_active(last + 1)
+    windows_ms = calendar.bounds(last)[1] - calendar.bounds(first)[0]
+    pause_ms = 7 * DAY_MS if calendar.schedule else 0
+    return windows_ms + pause_ms + terms.needed * alarm.hold_ms
 
 
 def _of_small(model: _SmallFile, findings: Findings) -> tuple[BoardSetup, NotifySettings | None]:

@@ -83,6 +83,22 @@ def test_a_file_of_alarms_has_to_say_where(tmp_path):
             read_subscription(small(tmp_path, kafka=text), environ=SECRET)
 
 
+@pytest.mark.parametrize(
+    ("lines", "hours"),
+    [
+        ("", 168),  # what is written suffices for hourly windows
+        ("    lifecycle: {for: 200}\n", 202),
+        ('    active: "Mon 09:00-10:00"\n', 505),  # three weeks and a window
+        ("    lifecycle: {for: 2, resolve_after: 3}\n    hold: 200h\n", 406),
+    ],
+)
+def test_what_fires_is_looked_for_as_far_back_as_a_lifecycle_needs(tmp_path, lines, hours):
+    """Whatever ``lookback`` says: else who is restarted forgets it, and never resolves it."""
+    path = written(tmp_path, lines, TARGETS)
+    found = read_board(path, environ=SECRET).board, read_subscription(path, environ=SECRET).notify
+    assert [each.lookback_ms for each in found] == [hours * 3_600_000] * 2
+
+
 LISTEN = ("0.0.0.0", 80)  # noqa: S104  # nothing listens
 TOKEN = "a token of many bytes"  # noqa: S105  # of no server
 
