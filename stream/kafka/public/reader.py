@@ -180,7 +180,8 @@ class Reader:
                     read = Window(decode_decision(value), record.timestamp, known)
                     self._pairing.decision(place, offset, read)
         give_up = False
-        if not batches and (self._pairing.blocked or time.monotonic() >= self._look_at_s):
+        # Asked though records come, too: there may never be a pause in them.
+        if time.monotonic() >= self._look_at_s or (self._pairing.blocked and not batches):
             give_up = await self._at_ends()
         return list(self._pairing.windows(give_up=give_up))
 

@@ -1,10 +1,18 @@
-"""From where a group goes on."""
+"""From where a group goes on, and for what it does not wait."""
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+from unittest.mock import AsyncMock, Mock
+
 import pytest
 
-from stream.kafka.public.reader import delivered_to
+from stream.decisions.records import encode
+from stream.kafka.public import reader as public
+from stream.kafka.public.reader import Position, Reader, delivered_to
+from tests.support.boards import setup_of
+from tests.support.published import alarm_of, decision_of
 
 
 @pytest.mark.parametrize(
@@ -22,3 +30,16 @@ from stream.kafka.public.reader import delivered_to
 def test_a_group_goes_on_where_it_stopped(known, *, from_beginning, place):
     """Of a partition that holds the offsets 10 to 89."""
     assert delivered_to(known, 10, 90, from_beginning=from_beginning) == place
+
+
+def test_alarms_that_are_gone_are_given_up_though_records_come_without_a_pause(monkeypatch):
+    """Retention took the first decision's: else its alarm is silent for as long as others speak."""
+    decisions = decision_of(0, alarms=[alarm_of(0, {})]), decision_of(1)
+    polled = [
+        SimpleNamespace(value=encode(one), offset=one.sequence, timestamp=0) for one in decisions
+    ]
+    consumer = AsyncMock(**{"getmany.return_value": {"": polled}, "end_offsets.return_value": {}})
+    monkeypatch.setattr(public, "AIOKafkaConsumer", Mock(return_value=consumer))
+    reader = Reader(setup_of().subscription.kafka, Mock(), Position())
+    reader._committed[""] = 0
+    assert [window.whole for window in asyncio.run(reader.read())] == [False, True]
