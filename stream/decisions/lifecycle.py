@@ -186,7 +186,13 @@ def step(
         return state, ()
     denied = decision.outcome == "denied"
     answered = not denied and whole and not decision.unanswered
-    fired: dict[Key, AlarmRecord] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
+    # A group is the same in whatever order its fields are; while it is known it keeps the first,
+    # which names it to those who are told of it.
+    known = {frozenset(key): key for key in state.cells}
+    fired: dict[Key, AlarmRecord] = {}
+    for alarm in () if denied else alarms:
+        key = tuple(alarm.group.items())
+        fired[known.setdefault(frozenset(key), key)] = alarm
     notice = partial(_notice, decision, terms, timezone)
     end = decision.window_end if decision.whole_end is msgspec.UNSET else decision.whole_end
     unclear = state.unclear if answered else end
@@ -304,7 +310,3 @@ def _notice(  # noqa: PLR0917 -- most are given once for a window
     texts = terms.annotations.items()
     said = {name: render(text, fields | group) for name, text in texts}
     return msgspec.structs.replace(notice, annotations=said)
-
-
-def _key(group: Mapping[str, str]) -> Key:
-    return tuple(group.items())

@@ -237,6 +237,15 @@ def test_groups_do_not_touch_each_other():
     assert not state.cells, "nothing is kept of what is over"
 
 
+def test_a_group_is_the_same_in_whatever_order_its_fields_are():
+    """Who swaps two fields of GROUP BY resolves nothing, and moves no topic of MQTT that is ON."""
+    state = State()
+    for number, fields in enumerate((["room", "floor"], ["floor", "room"])):
+        alarm = alarm_of(number, dict.fromkeys(fields, ""))
+        state, (notice,) = step(state, decided(number, RING), [alarm], EVERY_WINDOW)
+    assert (notice.status, [*notice.group]) == ("ongoing", ["room", "floor"])
+
+
 def test_templates_say_public_fields_in_local_time():
     """Labels stay as long as it fires; annotations tell the window; a denial has neither's room."""
     terms = Lifecycle(
