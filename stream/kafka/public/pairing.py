@@ -7,7 +7,7 @@ order of the decisions topic; copies come out as nothing.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from stream.model.subscriptions import Subscription
 
 __all__ = ["Pairing", "Window"]
+
+_Key = tuple[str, str, int]
+"""Alarm, ledger and number of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +68,18 @@ class _Pending:
     """What was read of a window that has not come out yet.
 
     Args:
+        after: the last decision of its alarm that had come out when its first record was read.
         window: its decision, once that was read.
         alarms: by their id.
-        first: by partition, the offset of the first of its records there.
     """
 
+    after: DecisionRecord | None
     window: Window | None = None
     alarms: dict[str, AlarmRecord] = field(default_factory=dict)
-    first: dict[Hashable, int] = field(default_factory=dict)
+
+
+def _key(record: AlarmRecord | DecisionRecord) -> _Key:
+    return record.alarm, record.ledger, record.sequence
 
 
 def _later(alarm: AlarmRecord, decision: DecisionRecord) -> bool:
@@ -87,13 +94,18 @@ def _later(alarm: AlarmRecord, decision: DecisionRecord) -> bool:
 
 
 class Pairing:
-    """What was read and has not come out yet."""
+    """What was read and has not come out yet.
+
+    No window that comes out looks at all that wait: reading back, they are as many as were read.
+    """
 
     def __init__(self) -> None:
-        self._pending: dict[str, dict[tuple[str, int], _Pending]] = defaultdict(dict)
+        self._pending: dict[_Key, _Pending] = {}
         self._decided: dict[str, deque[Window]] = defaultdict(deque)
+        # By partition, the first offset of each that waits: in order, as they are read in order.
+        self._first: dict[Hashable, OrderedDict[_Key, int]] = defaultdict(OrderedDict)
         self._next: dict[Hashable, int] = {}
-        self._last: dict[str, tuple[str, int]] = {}
+        self._last: dict[str, DecisionRecord] = {}
 
     def decision(self, partition: Hashable, offset: int, read: Window) -> None:
         """Take a record of the decisions topic, in the order of its partition."""
@@ -113,12 +125,11 @@ class Pairing:
     ) -> _Pending | None:
         """Pass a record; return its window, ``None`` where that has come out."""
         self._next[partition] = offset + 1
-        key, last = (record.ledger, record.sequence), self._last.get(record.alarm)
-        if last is not None and last[0] == key[0] and key <= last:
+        last = self._last.get(record.alarm)
+        if last is not None and last.ledger == record.ledger and record.sequence <= last.sequence:
             return None
-        pending = self._pending[record.alarm].setdefault(key, _Pending())
-        pending.first.setdefault(partition, offset)
-        return pending
+        self._first[partition].setdefault(_key(record), offset)
+        return self._pending.setdefault(_key(record), _Pending(last))
 
     @property
     def blocked(self) -> bool:
@@ -134,27 +145,33 @@ class Pairing:
         """
         for alarm, queue in self._decided.items():
             while queue:
-                decision, pending = queue[0].decision, self._pending[alarm]
-                key = decision.ledger, decision.sequence
-                alarms = tuple(pending[key].alarms.values())
+                decision = queue[0].decision
+                alarms = tuple(self._pending[_key(decision)].alarms.values())
                 whole = len(alarms) >= decision.alarms
                 if not whole and not (give_up and len(queue) > 1):
                     break
-                self._last[alarm] = key
-                # With it go alarms before it whose decision is not kept any more.
-                self._pending[alarm] = {
-                    other: each
-                    for other, each in pending.items()
-                    if other != key
-                    and (each.window or any(_later(one, decision) for one in each.alarms.values()))
-                }
+                self._last[alarm] = decision
+                self._forget(_key(decision))
                 window = queue.popleft()
                 yield replace(window, alarms=alarms, whole=whole, safe=self._safe())
 
+    def _waits(self, key: _Key) -> bool:
+        """Tell whether a window may still come out: no decision after its own has since it came."""
+        pending, last = self._pending[key], self._last.get(key[0])
+        if last is None or last is pending.after or pending.window:
+            return True
+        return any(_later(each, last) for each in pending.alarms.values())
+
+    def _forget(self, key: _Key) -> None:
+        del self._pending[key]
+        for first in self._first.values():
+            first.pop(key, None)
+
     def _safe(self) -> dict[Hashable, int]:
         safe = self._next.copy()
-        for windows in self._pending.values():
-            for pending in windows.values():
-                for partition, offset in pending.first.items():
-                    safe[partition] = min(safe[partition], offset)
+        for partition, first in self._first.items():
+            # What waits in vain has alarms, but a decision that is not kept any more.
+            while first and not self._waits(key := next(iter(first))):
+                self._forget(key)
+            safe[partition] = next(iter(first.values()), safe[partition])
         return safe

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from stream.kafka.public.pairing import Pairing, Window
 from tests.support.published import alarm_of, decision_of
+from tests.support.yardstick import steps
 
 ROOMS = ("hall", "lab", "roof")
 DECISIONS, ALARMS = "decisions", "alarms"
@@ -132,3 +133,16 @@ def test_an_alarm_waits_for_its_decision_though_its_window_begins_earlier(*, led
     pairing.decision(DECISIONS, 1, Window(decision_of(2, alarms=[alarm], ledger=ledger), 0))
     (window,) = pairing.windows()
     assert window.alarms == (alarm,)
+
+
+def test_a_window_that_comes_out_looks_at_no_other_that_waits():
+    """Reading back many takes as long for each as for few: nothing else runs meanwhile."""
+    read = [Window(decision_of(number), 0) for number in range(2_000)]
+
+    def paired():
+        pairing = Pairing()
+        for offset, window in enumerate(read):
+            pairing.decision(DECISIONS, offset, window)
+        return list(pairing.windows())
+
+    assert steps(paired) < 2_000 * len(read)
