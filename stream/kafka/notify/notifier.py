@@ -74,6 +74,7 @@ class _Notifier:
         retry_for_s = settings.retry_for_ms / 1000
         self._senders = [Sender(target_of(one), retry_for_s, self.log) for one in settings.targets]
         self._states: dict[str, State] = {}
+        self._read_back = asyncio.Event()
         self._number = 0
         self._undelivered: deque[tuple[int, dict[Any, int]]] = deque()
 
@@ -92,7 +93,7 @@ class _Notifier:
         reading = Reader(kafka, Connectivity("kafka", self.log), position)
         async with reading.opened() as reader:
             self.log.info(Line.NOTIFYING)
-            senders = (sender.run() for sender in self._senders)
+            senders = map(self._send, self._senders)
             await first(self._follow(reader), self._commit(reader), *senders, told())
             self.log.info(Line.STOPPING)
             await self._commit_once(reader)
@@ -101,6 +102,13 @@ class _Notifier:
         while True:
             for window in await reader.read():
                 self._take(window)
+            if not self._read_back.is_set() and await reader.caught_up():
+                self._read_back.set()
+
+    async def _send(self, sender: Sender) -> None:
+        """Deliver; not before the states are found: a target would be told old ones."""
+        await self._read_back.wait()
+        await sender.run()
 
     def _take(self, window: Window) -> None:
         alarm = window.decision.alarm
@@ -112,7 +120,8 @@ class _Notifier:
             Message(notice, window.published_ms, ends_ms(notice, window.published_ms))
             for notice in notices
         ]
-        if window.known:
+        # What was delivered, but is whole only now, goes out as a copy: remembering tells nobody.
+        if window.known and not self._read_back.is_set():
             for sender in self._senders:
                 sender.remember(messages)
             return

@@ -111,7 +111,6 @@ class Reader:
         self._pairing = Pairing()
         self._committed: dict[TopicPartition, int] = {}
         self._alarms: list[TopicPartition] = []
-        self._first_ends: dict[TopicPartition, int] = {}
         self._look_at_s = 0.0
         tolerate_headers()
         self._consumer = AIOKafkaConsumer(
@@ -159,7 +158,6 @@ class Reader:
         for place in places:
             found = dated[place].offset if dated.get(place) else ends[place]
             consumer.seek(place, min(self._committed[place], found))
-        self._first_ends = ends
         # Said at once: who is killed before the first window goes on from here, not from later.
         await self.commit(self._committed)
 
@@ -202,8 +200,8 @@ class Reader:
         return True
 
     async def caught_up(self) -> bool:
-        """Tell whether all was read that was there when reading began."""
-        return await self._is_at(self._first_ends)
+        """Tell whether all was read that was delivered; with no group, all that was there."""
+        return await self._is_at(self._committed)
 
     def _partitions(self, topic: str) -> list[TopicPartition]:
         found = self._consumer.partitions_for_topic(topic)
