@@ -98,7 +98,7 @@ class Sender:
             self._refresh_at_s = time.monotonic() + self.target.resend_s
 
     async def _bring(self, unit: Sequence[Message]) -> None:
-        pause_s = _FIRST_PAUSE_S
+        pause_s, why = _FIRST_PAUSE_S, f"more than {_MOST_WAITING} windows wait"
         # A target that fails once while many wait, as one that limits rates, loses none of them.
         while (
             self._waiting.qsize() <= _MOST_WAITING
@@ -116,15 +116,16 @@ class Sender:
                     self._missed_since_s = now_s
                 unreachable_s = now_s - self._missed_since_s
                 if unreachable_s >= self.give_up_s:
-                    self._give_up(unit, f"not taken for {unreachable_s:.0f} s")
-                    return
+                    why = f"not taken for {unreachable_s:.0f} s"
+                    break
             else:
                 self._answered()
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-        # Not tried: an attempt takes until its time-out, and more windows come meanwhile.
-        self._give_up(unit, f"more than {_MOST_WAITING} windows wait")
+        # Of too many, this one was not tried: an attempt takes until its time-out, and more come.
+        self._give_up(unit, why)
+        self.remember(unit)  # its state holds all the same, not the one that was taken before
         await asyncio.sleep(0)  # others have their turn between two of thousands
 
     def _answered(self) -> None:

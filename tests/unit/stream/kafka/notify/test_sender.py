@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ class Scene:
     def __init__(self, answers, give_up_s=60):
         self.answers, self.taken, self.tried = list(answers), list[int](), set[int]()
         self.said = Said()
-        self.refresh, self.close = AsyncMock(), AsyncMock()
+        self.refresh, self.close, self.remember = AsyncMock(), AsyncMock(), Mock()
         self.sender = Sender(self, give_up_s, self.said.log)
         for number in range(1, WINDOWS + 1):
             self.sender.put(number, [MESSAGES[number]] if number != 2 else [])
@@ -82,7 +82,7 @@ A, B, U = Line.UNREACHABLE, Line.BACK, Line.UNDELIVERED
         ([AwayError(), AwayError(), None, AwayError()], 60, [1, 3], [], "", [A, B, A, B]),
         # what is refused is said, and holds nothing up
         ([RefusedError("answer 400")], 60, [3], [1], "answer 400", [U]),
-        # a target that stays away is given up; then each further notice is tried once
+        # a target that stays away is given up; then each further notice is tried once, and kept
         ([AwayError()] * 2, 0, [], [1, 3], "not taken for 0 s", [A, U, B, A, U, B]),
     ],
 )
@@ -93,6 +93,7 @@ async def test_every_window_arrives_in_order_or_is_told_of(
     scene = Scene(answers, give_up_s)
     await scene.until(lambda: scene.sender.delivered == WINDOWS and scene.refresh.await_count > 1)
     assert (scene.taken, scene.said.events) == (taken, said)
+    assert scene.remember.call_count == (0 if give_up_s else 2)
     starts = [MESSAGES[number].notice.window_start for number in given_up]
     assert scene.given_up() == [("door", 1, f"{why}: crowd, window from {at}") for at in starts]
 
