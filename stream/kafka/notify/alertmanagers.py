@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGET", "AlertmanagerTarget"]
 
+_RESOLVED_MS: Final = 900_000  # so long it is said again, as Prometheus does
 _MOMENT_MS: Final = 60_000  # longer than Alertmanager waits before it tells anybody
 _DENIED: Final = "TocsinWindowDenied"
 
@@ -40,12 +41,12 @@ class AlertmanagerTarget(Poster):
         self._standing: dict[str, Message] = {}
 
     def remember(self, message: Message) -> None:
-        """Say it again at the next refresh, as long as it stands."""
-        notice = message.notice
-        if notice.status in {"firing", "ongoing"}:
-            self._standing[notice.fingerprint] = message
-        elif notice.status == "resolved":
-            self._standing.pop(notice.fingerprint, None)
+        """Say again what fires, as long as it stands, and for a while what is over.
+
+        Alerts are told apart by their labels: a group fires at another severity as another one.
+        """
+        if message.notice.status != "denied":
+            self._standing[str(sorted(_labels(message.notice).items()))] = message
 
     async def send(self, messages: Sequence[Message]) -> None:
         """Post the alerts of a window at once."""
@@ -57,10 +58,10 @@ class AlertmanagerTarget(Poster):
             self.remember(message)
 
     async def refresh(self) -> bool:
-        """Post what fires: an Alertmanager that was restarted has forgotten it."""
+        """Post what holds: an Alertmanager that was restarted has forgotten it."""
         at_ms = now_ms()
         self._standing = {
-            mark: message for mark, message in self._standing.items() if message.ends_ms > at_ms
+            mark: message for mark, message in self._standing.items() if _until_ms(message) > at_ms
         }
         if self._standing:
             alerts = [self._alert(one, one.ends_ms) for one in self._standing.values()]
@@ -84,6 +85,13 @@ class AlertmanagerTarget(Poster):
             "startsAt": iso_utc(min(start_ms, ends_ms)),
             "endsAt": iso_utc(ends_ms),
         }
+
+
+def _until_ms(message: Message) -> int:
+    """Return until when it is said again."""
+    if message.notice.status == "resolved":
+        return message.published_ms + _RESOLVED_MS
+    return message.ends_ms
 
 
 def _labels(notice: Notice) -> dict[str, str]:

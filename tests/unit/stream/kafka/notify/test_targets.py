@@ -87,19 +87,23 @@ async def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved(inbox):
     """The same labels throughout; what fires ends in the future, what is resolved has ended."""
     alerts = [alert for alert, *_ in await posted(inbox, ["hall"], ["hall"], [])]
     labels = alerts[0]["labels"]
-    assert [alert["labels"] for alert in alerts] == [labels] * 3
+    assert [alert["labels"] for alert in alerts] == [labels] * 4
     assert (labels["room_id"], labels["alertname"]) == ("hall", "crowd")
     ends = [from_iso_utc(alert["endsAt"]) for alert in alerts]
-    assert ends == [4 * HOUR_MS, 4 * HOUR_MS, NOW_MS - 5]
+    assert ends == [4 * HOUR_MS, 4 * HOUR_MS, NOW_MS - 5, NOW_MS - 5]
     assert {from_iso_utc(alert["startsAt"]) for alert in alerts} == {0}
 
 
 async def test_another_severity_is_another_alert(inbox):
-    """In the window in which it changes, the old one ends and the new one begins."""
-    _, changed, silent = await posted(inbox, ["hall@warning"], ["hall@critical"], [])
+    """In the window in which it changes, the old one ends and the new one begins.
+
+    That they ended is said again: an Alertmanager that forgot would never tell anybody.
+    """
+    _, changed, silent, again = await posted(inbox, ["hall@warning"], ["hall@critical"], [])
     by_level = {one["labels"]["severity"]: from_iso_utc(one["endsAt"]) for one in changed}
     assert by_level == {"warning": NOW_MS - 5, "critical": 4 * HOUR_MS}
     assert [one["labels"]["severity"] for one in silent] == ["critical"]
+    assert [one["labels"]["severity"] for one in again] == ["warning", "critical"]
 
 
 async def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own(inbox):
