@@ -126,13 +126,14 @@ class MqttTarget(Target):
     async def _connected(self) -> aiomqtt.Client:
         if self._client is not None:
             return self._client
-        client = aiomqtt.Client(
-            will=aiomqtt.Will(self._status, b"offline", qos=1, retain=True),
-            **self._arguments(),
-        )
         try:
+            # Its authorities are read anew each time: their file may just be written.
+            client = aiomqtt.Client(
+                will=aiomqtt.Will(self._status, b"offline", qos=1, retain=True),
+                **self._arguments(),
+            )
             await client.__aenter__()
-        except (aiomqtt.MqttError, OSError) as error:
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
             raise AwayError(type(error).__name__) from error
         self._client = client
         self._announced.clear()

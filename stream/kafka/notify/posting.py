@@ -45,7 +45,7 @@ class Poster(Target):
                 self._url, data=content, headers=sent, allow_redirects=False
             ) as answer:
                 status = answer.status
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise AwayError(type(error).__name__) from error
         if status in _LATER or status >= 500:
             raise AwayError(f"answer {status}")

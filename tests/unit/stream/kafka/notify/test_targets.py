@@ -24,7 +24,7 @@ from stream.kafka import notify
 from stream.kafka.notify import alertmanagers, posting, webhooks
 from stream.kafka.notify.alertmanagers import AlertmanagerTarget
 from stream.kafka.notify.messages import AwayError, Message, RefusedError
-from stream.kafka.notify.mqtt import escaped
+from stream.kafka.notify.mqtt import MqttTarget, escaped
 from stream.kafka.notify.webhooks import WebhookTarget
 from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import from_iso_utc
@@ -173,6 +173,24 @@ async def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch):
             with pytest.raises(AwayError):
                 await send()
     assert left.locked(), "nobody else connected"
+
+
+NO_HOST, MQTT = "desk..example", {"topic_prefix": "a", "discovery_prefix": ""}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        WebhookTarget("pager", url=f"http://{NO_HOST}", secret=SECRET),
+        MqttTarget("home", broker=(NO_HOST, 1), **MQTT),
+        MqttTarget("home", broker=(HOST, 1), cafile="none.pem", **MQTT),
+    ],
+)
+async def test_what_cannot_be_reached_for_a_mistake_here_is_away(target):
+    """A name that is none, a file that is just being written: it ends no other target."""
+    with pytest.raises(AwayError):
+        await target.send([Message(told(["hall"])[0][0], 0, 0)])
+    await target.close()
 
 
 @pytest.mark.parametrize(
