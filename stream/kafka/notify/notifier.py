@@ -1,7 +1,7 @@
 """``tocsin notify``: alarms to where people are told of them, at least once.
 
 A window's place is committed once every target has it, or was given up. A target that is away
-delays no other.
+delays no other; one that is slow does once too many windows wait for it.
 """
 
 from __future__ import annotations
@@ -100,6 +100,9 @@ class _Notifier:
 
     async def _follow(self, reader: Reader) -> None:
         while True:
+            if self._read_back.is_set() and any(sender.full for sender in self._senders):
+                await asyncio.sleep(_COMMIT_S)  # what a slow target lacks stays on the topics
+                continue
             for window in await reader.read():
                 self._take(window)
             if not self._read_back.is_set() and await reader.caught_up():

@@ -52,6 +52,12 @@ class Sender:
         self._missed_since_s: float | None = None
         self._refresh_at_s = 0.0
 
+    @property
+    def full(self) -> bool:
+        """Whether too many wait for a target that is there; one that is not loses the oldest."""
+        away = self._connectivity.unreachable_s >= _LONGEST_PAUSE_S
+        return self._waiting.qsize() > _MOST_WAITING and not away
+
     def remember(self, messages: Sequence[Message]) -> None:
         """Take note of messages that were delivered before."""
         for message in messages:

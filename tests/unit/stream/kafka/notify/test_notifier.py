@@ -6,6 +6,8 @@ import asyncio
 from contextlib import nullcontext
 from unittest.mock import AsyncMock, Mock
 
+import pytest
+
 from stream.kafka.notify import notifier
 from stream.kafka.public.pairing import Window
 from tests.support.boards import setup_of
@@ -13,8 +15,12 @@ from tests.support.published import decision_of
 from tests.support.said import Said
 
 
-async def test_nobody_is_told_of_a_state_before_all_are_read_back(monkeypatch):
-    """It may be over. What was delivered, but is whole only later, is delivered again."""
+@pytest.mark.parametrize("full", [False, True])
+async def test_nobody_is_told_of_a_state_before_all_are_read_back(monkeypatch, *, full):
+    """It may be over. What was delivered, but is whole only later, is delivered again.
+
+    While too many wait for a target, no more are read.
+    """
 
     async def read():
         await asyncio.sleep(0)
@@ -24,8 +30,9 @@ async def test_nobody_is_told_of_a_state_before_all_are_read_back(monkeypatch):
     opened = Mock(opened=lambda: nullcontext(reader))
     monkeypatch.setattr(notifier, "Reader", lambda *_: opened)
     setup = Mock(notify=Mock(targets=[], retry_for_ms=0), subscription=setup_of().subscription)
-    process, sender = notifier._Notifier(setup, Said().log), Mock(delivered=0, run=AsyncMock())
+    sender = Mock(delivered=0, run=AsyncMock(), full=full)
+    process = notifier._Notifier(setup, Said().log)
     process._senders = [sender]
     await process.run(from_beginning=False)
     names = [name for name, *_ in sender.mock_calls]
-    assert names[:4] == ["remember", "remember", "run", "put"]
+    assert names[:4] == ["remember", "remember", "run", *["put"] * (not full)]

@@ -109,6 +109,7 @@ async def test_of_too_many_the_oldest_are_given_up_without_an_attempt(monkeypatc
     """An attempt may take its time-out. What fails once is tried again, however many wait."""
     monkeypatch.setattr(sender, "_MOST_WAITING", 0)
     once = Scene([AwayError()])
+    assert once.sender.full
     await once.until(lambda: once.sender.delivered == WINDOWS)
     assert once.taken == [1, 3]
     monkeypatch.setattr(sender, "_LONGEST_PAUSE_S", 1e-6)
@@ -117,6 +118,7 @@ async def test_of_too_many_the_oldest_are_given_up_without_an_attempt(monkeypatc
     scene.sender.put(4, [MESSAGES[4]])
     await scene.until(lambda: scene.sender.delivered == WINDOWS)
     assert 3 not in scene.tried
+    assert not scene.sender.full
     assert all("more than 0 windows wait: crowd" in why for *_, why in scene.given_up())
 
 
