@@ -5,6 +5,10 @@ publish at QoS 1 while the MQTT source or Kafka is away waits there, and what wa
 is sent again after every connection. So a source that does not reach Kafka leaves the broker, too.
 
 The broker is told how large a packet may be, so that what is larger never comes here: it drops it.
+
+The session keeps every filter it ever had, and the broker sends a message once for each that it
+matches. So each subscription has a number of its filter, and only messages with the number of a
+present filter become events: one message is one event, though ``topics`` were changed.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 from aiokafka import AIOKafkaProducer
 
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from stream.kafka.connectivity import Connectivity
     from stream.kafka.mqtt.page import MqttMetrics
     from stream.logs.lines import Log
-    from stream.model.mqtt import MqttSetup
+    from stream.model.mqtt import MqttSetup, Route
 
 __all__ = ["Forwarder"]
 
@@ -70,6 +75,7 @@ class Forwarder:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self._ready = self._present = False
+        self._numbered = True
         self._said: set[tuple[Line, str]] = set()
 
     async def run(self) -> None:
@@ -130,6 +136,7 @@ class Forwarder:
 
         def come(*given: Any) -> None:
             self._present = given[2].session_present
+            self._numbered = getattr(given[4], "SubscriptionIdentifierAvailable", True)
             connected(*given)
 
         def gone(*given: Any) -> None:
@@ -141,12 +148,18 @@ class Forwarder:
         return client
 
     async def _subscribe(self, client: aiomqtt.Client) -> None:
+        if not self._numbered:
+            raise aiomqtt.MqttError("the broker has no subscription identifiers")
         # What is retained is a state that was told before, and no event.
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-        filters = [(route.filter, options) for route in self.setup.routes]
-        for code in await client.subscribe(filters):
-            if code.value >= _FAILED:
-                raise aiomqtt.MqttError("a subscription is refused")
+        for route in self.setup.routes:
+            properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]
+            properties.SubscriptionIdentifier = _number_of(route)
+            for code in await client.subscribe(
+                route.filter, options=options, properties=properties
+            ):
+                if code.value >= _FAILED:
+                    raise aiomqtt.MqttError("a subscription is refused")
 
     async def _take(self, client: aiomqtt.Client, producer: Any) -> None:
         """Take what is there, at least one message; acknowledge all once Kafka has the events.
@@ -174,6 +187,9 @@ class Forwarder:
         route = route_of(self.setup.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
+        if _number_of(route) not in getattr(taken.properties, "SubscriptionIdentifier", ()):
+            self._drop(Line.OLD_SUBSCRIPTION, route.written)
+            return None
         self.metrics.taken.labels(route.written).inc()
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
@@ -195,3 +211,8 @@ class Forwarder:
         if (line, written) not in self._said:  # the metrics count them
             self._said.add((line, written))
             self.log.warning(line, filter=written)
+
+
+def _number_of(route: Route) -> int:
+    """Return a subscription's identifier: the same for a filter in every session, 1 to 2**28."""
+    return crc32(route.filter.encode()) // 16 or 1

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "MqttMetrics"]
 
-KINDS: Final = {Line.TOO_LARGE: "too_large", Line.UNFIT: "unfit"}
+KINDS: Final = {
+    Line.TOO_LARGE: "too_large",
+    Line.UNFIT: "unfit",
+    Line.OLD_SUBSCRIPTION: "old_subscription",
+}
 """How messages that are dropped are counted, by how that is said."""
 
 

@@ -30,6 +30,9 @@ PAYLOADS = {
     "s/large": b"1" * 500_001,
     "s/most": b"1" + b" " * 499_999,
 }
+NUMBER = 24_472_803
+"""Of the filter s/+: with another one, what waits in sessions would be dropped."""
+NUMBERS = {"s/old": [7], "s/both": [7, NUMBER]}
 LOST = "tocsin_mqtt_session_lost_timestamp_seconds"
 
 
@@ -56,8 +59,9 @@ class Scene:
         dependencies = [Connectivity(name, log) for name in ("mqtt", "kafka")]
         self.forwarder = Forwarder(setup, *dependencies, self.metrics, log)
         self.sent = [
-            aiomqtt.Message(topic, PAYLOADS.get(topic, b"1"), 1, False, mid, None)
+            aiomqtt.Message(topic, PAYLOADS.get(topic, b"1"), 1, False, mid, came_by)
             for mid, topic in enumerate(topics, 1)
+            for came_by in [SimpleNamespace(SubscriptionIdentifier=NUMBERS.get(topic, [NUMBER]))]
         ]
         self.left = []
 
@@ -121,6 +125,8 @@ class Scene:
         ),
         # one that is too large, by the byte, would come again for ever
         (["s/large", "s/most"], [b"most", (1, 1), (2, 1)], [Line.TOO_LARGE]),
+        # one message counts once, though the session has filters of before
+        (["s/old", "s/both"], [b"both", (1, 1), (2, 1)], [Line.OLD_SUBSCRIPTION]),
         ([f"s/{mid}" for mid in range(1, 66)], None, []),  # not more than the broker sends at once
     ],
 )
@@ -156,6 +162,18 @@ async def test_nothing_is_acknowledged_that_kafka_does_not_take(monkeypatch):
     assert scene.happened == [*away, *refused, *refused, *taken]
     lines = [line for line in scene.said.events if line != Line.NO_SESSION]
     assert lines == [Line.UNREACHABLE, Line.READING_MQTT, Line.BACK]
+
+
+async def test_a_subscription_is_numbered_or_the_broker_is_refused():
+    """Without the number nobody can tell by which filter a message came."""
+    scene = Scene()
+    client = scene.client()
+    await scene.forwarder._subscribe(client)
+    assert client.subscribe.call_args.kwargs["properties"].SubscriptionIdentifier == [NUMBER]
+    connack = SimpleNamespace(session_present=True, SubscriptionIdentifierAvailable=0)
+    scene.forwarder._client()._client.on_connect(None, None, connack, 0, connack)
+    with pytest.raises(aiomqtt.MqttError, match="identifiers"):
+        await scene.forwarder._subscribe(client)
 
 
 @pytest.mark.parametrize(("code", "said"), [(0x8E, [Line.TAKEN_OVER]), (0x80, [])])
