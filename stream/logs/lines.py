@@ -40,7 +40,7 @@ class Line(StrEnum):
     SHOWING = "board is ready"
     READING_MQTT = "MQTT source is ready"
     UNFIT = "a message does not match its templates; it is dropped"
-    TOO_LARGE = "a message is too large for an event; it is dropped"
+    TOO_LARGE = "a message is too large for an event or for its topic on Kafka; it is dropped"
     OLD_SUBSCRIPTION = "a message came by an old subscription of the session; it is dropped"
     TAKEN_OVER = "another client took over the MQTT session; messages may be lost"
     NO_SESSION = "the MQTT broker has no session; messages from before now are not kept"

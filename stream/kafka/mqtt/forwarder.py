@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import MessageSizeTooLargeError
 
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
 from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments, mqtt_arguments, no_mqtt
@@ -50,6 +51,7 @@ _STOP_S: Final = 5.0
 _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
 _MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
 _MOST_BYTES: Final = 600_000  # of a packet: 64 of them are 38 MB
+_SMALL: Final = 8_000  # bytes of an event; aiokafka makes no batch of several above 16 kB
 _TAKEN_OVER: Final = 0x8E
 _FAILED: Final = 128  # reason codes from here on refuse
 
@@ -87,13 +89,14 @@ class Forwarder:
                     if not self._present:
                         self._lost(Line.NO_SESSION)
                     self.mqtt.found()
-                    await self._bring(client)
+                    while await self._bring(client):
+                        pass
             except (aiomqtt.MqttError, OSError) as error:
                 self.mqtt.missed(error)
             await asyncio.sleep(_PAUSE_S)
 
-    async def _bring(self, client: aiomqtt.Client) -> None:
-        """Bring messages to Kafka, until it does not take one."""
+    async def _bring(self, client: aiomqtt.Client) -> bool:
+        """Bring messages to Kafka, until it does not take one; tell whether it is there."""
         producer = AIOKafkaProducer(
             acks="all",
             enable_idempotence=True,
@@ -105,15 +108,17 @@ class Forwarder:
             if not self._ready:
                 self._ready = True
                 self.log.info(Line.READING_MQTT)
-            while True:
-                await self._take(client, producer)
+            while await self._take(client, producer):
+                pass
         except KAFKA_AWAY as error:
             self.kafka.missed(error)
+            return False
         finally:
             # A producer that gave a record up is not to be trusted with the order of the next.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_STOP_S):
                     await producer.stop()
+        return True
 
     def _client(self) -> aiomqtt.Client:
         settings = self.setup.sensors
@@ -161,28 +166,44 @@ class Forwarder:
                 if code.value >= _FAILED:
                     raise aiomqtt.MqttError("a subscription is refused")
 
-    async def _take(self, client: aiomqtt.Client, producer: Any) -> None:
+    async def _take(self, client: aiomqtt.Client, producer: Any) -> bool:
         """Take what is there, at least one message; acknowledge all once Kafka has the events.
+
+        Returns:
+            whether Kafka took every event: none was too large for the topic.
 
         Raises:
             KafkaError, TimeoutError: one is not on every replica that is in sync: none of the
                 messages is acknowledged.
         """
         taken: list[aiomqtt.Message] = []
-        while not taken or (len(client.messages) and len(taken) < _MOST_OPEN):
+        events, size = [], 0
+        # One that is too large for the topic would come again for ever. It leaves a gap in the
+        # producer's sequence, and Kafka refuses what follows: so a large one is taken last.
+        while not taken or (len(client.messages) and len(taken) < _MOST_OPEN and size < _SMALL):
             taken.append(await anext(client.messages))
-        events = list(filter(None, map(self._event, taken)))
+            if event := self._event(taken[-1]):
+                events.append(event)
+                size = len(event[2])
         async with asyncio.timeout(_SENT_S):  # an idempotent producer tries for ever
-            sent = [await producer.send(self.setup.topic, value, key=key) for key, value in events]
-            await asyncio.gather(*sent)
+            sent = [
+                await producer.send(self.setup.topic, value, key=key) for _, key, value in events
+            ]
+            answers = await asyncio.gather(*sent, return_exceptions=True)
+        refused = [answer for answer in answers if isinstance(answer, BaseException)]
+        for error in refused:
+            if not isinstance(error, MessageSizeTooLargeError):
+                raise error
+            self._drop(Line.TOO_LARGE, events[-1][0])
         if sent:
             self.kafka.found()
         for message in taken:
             # One that is not heard is asked for again: the broker sends the message once more.
             client._client.ack(message.mid, message.qos)  # noqa: SLF001  # aiomqtt has no such call
+        return not refused
 
-    def _event(self, taken: aiomqtt.Message) -> tuple[bytes, bytes] | None:
-        """Return the key and the value of a message's event, ``None`` where it makes none."""
+    def _event(self, taken: aiomqtt.Message) -> tuple[str, bytes, bytes] | None:
+        """Return the filter, key and value of a message's event, ``None`` where it makes none."""
         topic = taken.topic.value
         route = route_of(self.setup.routes, topic)
         if route is None:  # of a subscription that the session had before
@@ -200,7 +221,8 @@ class Forwarder:
         event = event_of(route, self.setup.unit, message)
         if event is None:
             self._drop(Line.UNFIT, route.written)
-        return event
+            return None
+        return route.written, *event
 
     def _lost(self, line: Line) -> None:
         self.metrics.session_lost.set_to_current_time()

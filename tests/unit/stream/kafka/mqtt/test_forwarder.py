@@ -11,7 +11,7 @@ from unittest.mock import AsyncMock, MagicMock
 
 import aiomqtt
 import pytest
-from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, MessageSizeTooLargeError
 
 from accountant.errors import DependencyError
 from stream.events.mqtt_events import levels_of, template_of
@@ -29,6 +29,7 @@ PAYLOADS = {
     "s/bad": b"{",
     "s/large": b"1" * 500_001,
     "s/most": b"1" + b" " * 499_999,
+    "s/vast": b'"%08000d"' % 1,
 }
 NUMBER = 24_472_803
 """Of the filter s/+: with another one, what waits in sessions would be dropped."""
@@ -103,7 +104,9 @@ class Scene:
             assert (topic, bool(value)) == ("t", True)
             self.happened.append(key)
             delivered = asyncio.get_running_loop().create_future()
-            if key in outcome:
+            if key == b"vast":
+                delivered.set_exception(MessageSizeTooLargeError())
+            elif key in outcome:
                 delivered.set_exception(KafkaTimeoutError())
             elif key + b"!" not in outcome:
                 delivered.set_result(None)
@@ -145,23 +148,27 @@ async def test_messages_are_acknowledged_after_kafka_has_them(topics, happened, 
 
 
 async def test_nothing_is_acknowledged_that_kafka_does_not_take(monkeypatch):
-    """The broker, which is left and asked again, sends it once more: all of what came together."""
-    scene = Scene(["s/a", "s/b"], [KafkaConnectionError(), {b"b"}, {b"a!"}])
+    """The broker, which is left and asked again, sends it once more: all of what came together.
+
+    Only what is too large for the topic is dropped, and what came after it has a new producer.
+    """
+    scene = Scene(["s/a", "s/b", "s/vast", "s/c"], [KafkaConnectionError(), {b"b"}, {b"a!"}])
     monkeypatch.setattr(forwarder, "_PAUSE_S", 0.0)
     monkeypatch.setattr(forwarder, "_SENT_S", 0.05)
     monkeypatch.setattr(forwarder, "AIOKafkaProducer", scene.producer)
     monkeypatch.setattr(scene.forwarder, "_client", scene.connected)
     running = asyncio.create_task(scene.forwarder.run())
-    while (2, 1) not in scene.happened:
+    while (4, 1) not in scene.happened:
         assert not running.done()
         await asyncio.sleep(0.001)
     running.cancel()
     await asyncio.wait([running])
-    away, refused = ["in", "stopped", "out"], ["in", b"a", b"b", "stopped", "out"]
-    taken = ["in", b"a", b"b", (1, 1), (2, 1), "stopped"]
+    away, sent = ["in", "stopped", "out"], ["in", b"a", b"b", b"vast"]
+    refused = [*sent, "stopped", "out"]
+    taken = [*sent, (1, 1), (2, 1), (3, 1), "stopped", b"c", (4, 1), "stopped"]
     assert scene.happened == [*away, *refused, *refused, *taken]
     lines = [line for line in scene.said.events if line != Line.NO_SESSION]
-    assert lines == [Line.UNREACHABLE, Line.READING_MQTT, Line.BACK]
+    assert lines == [Line.UNREACHABLE, Line.READING_MQTT, Line.TOO_LARGE, Line.BACK]
 
 
 async def test_a_subscription_is_numbered_or_the_broker_is_refused():
