@@ -153,6 +153,10 @@ class _Server(web.Server):
         self._limits: dict[web.RequestHandler, asyncio.TimerHandle] = {}
         self._waiting: dict[web.RequestHandler, asyncio.Transport] = {}
 
+    def __call__(self) -> web.RequestHandler:
+        """Return the protocol of a new connection."""
+        return _Protocol(self, loop=self._loop, **self._kwargs)
+
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Let one in, for a while, at the price of the one that has waited longest."""
         super().connection_made(handler, transport)
@@ -173,8 +177,18 @@ class _Server(web.Server):
         self._waiting.pop(request.protocol, None)
         said = self._answer(request)
         said.force_close()
-        await asyncio.sleep(_EVERY_S - time.monotonic() % _EVERY_S)
         return said
+
+
+class _Protocol(web.RequestHandler):
+    """Sends an answer when it is time, also one that aiohttp gives by itself: an error."""
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Wait, then send."""
+        await asyncio.sleep(_EVERY_S - time.monotonic() % _EVERY_S)
+        return await super().finish_response(request, resp, start_time)
 
 
 def _listening(address: tuple[str, int], setting: str) -> socket:

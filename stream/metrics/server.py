@@ -97,7 +97,10 @@ def _page(registry: CollectorRegistry) -> Answer:
     """Return a registry's text, the same whatever the query string asks for."""
 
     def answer(request: web.BaseRequest) -> web.Response:
-        encode, kind = choose_encoder(request.headers.get(hdrs.ACCEPT, ""))
+        try:
+            encode, kind = choose_encoder(request.headers.get(hdrs.ACCEPT, ""))
+        except TypeError:  # a version of which a part is no number
+            encode, kind = choose_encoder("")
         return web.Response(body=encode(registry), headers={hdrs.CONTENT_TYPE: kind})
 
     return answer

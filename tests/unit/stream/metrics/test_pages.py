@@ -6,6 +6,7 @@ import base64
 import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -183,3 +184,15 @@ def test_nobody_takes_for_ever(monkeypatch):
         assert found < large
     with _board() as at:
         assert asked(at, "/view").status == 200
+
+
+def test_errors_leave_when_answers_do(monkeypatch):
+    """Also where nothing was asked: how long one takes does not tell how much is counted."""
+    monkeypatch.setattr(pages, "time", Mock(monotonic=lambda: 0.0))
+    monkeypatch.setattr(pages, "_EVERY_S", 0.5)
+    with pages.running(Mock(side_effect=ValueError), FREE, "x") as at:
+        for said in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\0\r\n\r\n"):
+            with socket.create_connection(at, 0.2) as one:
+                one.sendall(said)
+                with pytest.raises(TimeoutError):
+                    one.recv(1)

@@ -16,12 +16,15 @@ from tests.support.measured import addresses, fresh_metrics, ledger_status
 
 
 def test_each_address_serves_its_own_registry():
-    """Whatever the query string is; probes are on the public one alone."""
+    """Whatever is asked for, also as no format is; probes are on the public one alone."""
     metrics = fresh_metrics()
     with serve(metrics, addresses()) as at:
         for where, registry in ((at.public, metrics.public), (at.custodian, metrics.custodian)):
-            for path in ("/metrics", "/metrics?name[]=up"):
-                assert asked(where, path)[:2] == (200, generate_latest(registry))
+            for path, accept in (
+                ("/metrics", "application/openmetrics-text;version=x"),
+                ("/metrics?name[]=up", ""),
+            ):
+                assert asked(where, path, Accept=accept)[:2] == (200, generate_latest(registry))
         assert {asked(at.custodian, path).status for path in ("/healthz", "/readyz")} == {404}
 
 
