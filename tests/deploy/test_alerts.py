@@ -95,7 +95,8 @@ def test_a_case_is_about_what_its_alert_reads(case):
         ("TocsinDown", " or vector(0)", ""),  # blind to a target that vanished
         ("TocsinDown", "[2m:15s]", "[15s:15s]"),  # a scrape by luck, and all is well
         ("TocsinWorkerGone", "quantile_over_time(0.5, ", "max_over_time("),  # red after scaling
-        ("TocsinRestarting", "min(min_over_time(tocsin_starts_total[30m]))", "0"),
+        ("TocsinRestarting", "min(min_over_time((tocsin_starts_total > 0)[30m:15s]))", "0"),
+        ("TocsinRestarting", " > 0)", " >= 0)"),  # who waits for the ledger
         ("TocsinWorkerRefused", " > 0)", " >= 0)"),  # 1970 is not within the last hour
         ("TocsinWorkerStuck", " > 0)", " >= 0)"),
         ("TocsinMqttDropped", "0.5 * ", "0.3 * "),  # who reports batteries
