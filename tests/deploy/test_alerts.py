@@ -101,7 +101,8 @@ def test_a_case_is_about_what_its_alert_reads(case):
         ("TocsinWorkerStuck", " > 0)", " >= 0)"),
         ("TocsinMqttDropped", "0.5 * ", "0.3 * "),  # who reports batteries
         ("TocsinMqttSessionLost", " > 0)", " >= 0)"),
-        ("TocsinMqttUnreachable", ' or max(up{job="tocsin-mqtt"}) == 0', ""),
+        ("TocsinMqttUnreachable", ' or max(max_over_time(up{job="tocsin-mqtt"}[1d]))', ""),
+        ("TocsinMqttUnreachable", "[1d]", "[1m]"),  # blind to a target that vanished
         ("TocsinWindowsDenied", "time() - ", "60 + "),
         ("TocsinBudgetNearlySpent", "period_spent", "spent"),  # yesterday
         ("TocsinSensorsSilent", "[1d]", "[1m]"),  # forgotten with a restart
