@@ -1,8 +1,9 @@
 """What is known of every alarm from what was published: its last windows, and what fires.
 
 A pure function of public topics and of public configuration, so that a board that was killed knows
-the same again once it has read back. Bounded, whatever is published: so many alarms, windows of
-each, and groups named of each window.
+the same again once it has read back. What is shown is bounded, whatever is published: so many
+alarms, windows of each, and groups named of each window. Other alarms are kept, for as long as a
+board reads back: their lifecycles go on, and they are shown once they are heard of.
 
 ::
 
@@ -128,8 +129,6 @@ class Standings:
         self._heard: dict[str, Standing] = {}
         self.changes = 0
         """Rises whenever what is known changes."""
-        self.forgotten = False
-        """Whether there were more alarms than are kept: those heard of last are."""
 
     def take(self, window: Window) -> None:
         """Take a window, in the order of its alarm; copies and panes change nothing."""
@@ -150,9 +149,6 @@ class Standings:
             due_ms=due_ms(decision, window.published_ms),
             state=state,
         )
-        if len(self._heard) > _MOST_ALARMS:
-            del self._heard[next(iter(self._heard))]
-            self.forgotten = True
 
     def forget(self, now_ms: int, lookback_ms: int) -> None:
         """Forget alarms that reading back would not find any more, and that are overdue.
@@ -168,11 +164,18 @@ class Standings:
                 del self._heard[alarm]
                 self.changes += 1
 
+    @property
+    def forgotten(self) -> bool:
+        """Whether there are more alarms than are shown: those heard of last are."""
+        return len(self._heard) > _MOST_ALARMS
+
     def all(self) -> tuple[Standing, ...]:
-        """Return every alarm by its name, configured ones of which nothing was heard among them."""
-        configured = list(self.subscription.lifecycles)[:_MOST_ALARMS]
-        found = {**{name: Standing(name) for name in configured}, **self._heard}
-        return tuple(found[name] for name in sorted(found))
+        """Return all that is shown by name, configured ones of which nothing was heard, too."""
+        names = {
+            *list(self.subscription.lifecycles)[:_MOST_ALARMS],
+            *list(self._heard)[-_MOST_ALARMS:],
+        }
+        return tuple(self._heard.get(name, Standing(name)) for name in sorted(names))
 
 
 def _seen(window: Window, before: State) -> Seen:

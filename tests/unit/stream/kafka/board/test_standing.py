@@ -78,6 +78,16 @@ def test_what_fires_follows_the_lifecycle():
     assert firings == [[], ["lab"], ["hall"], []]
 
 
+def test_what_fires_goes_on_whatever_else_is_heard_of():
+    """Also of more alarms than are shown, each of which makes room for the next."""
+    names = [f"alarm-{number:03}" for number in range(100)]
+    scene = Scene(setup_of(dict.fromkeys(names, Lifecycle(2, 2))))
+    for hour in range(2):
+        for name in names:
+            scene.hour(hour, ["lab"], alarm=name)
+    assert all(each.firings == 1 for each in scene.standings.all())
+
+
 def test_a_pause_in_the_schedule_is_not_overdue(scene):
     """The next decision is waited for from the next window on, and a while longer."""
     for number, then, due_h in ((1, 2, 3.5), (2, 15, 16.5)):
