@@ -64,6 +64,7 @@ class Seen:
         earlier: of a cumulative window, groups that fired in an earlier step of it.
         alarms: how many fired.
         lost: how many windows before it are not on the topic any more.
+        held: groups that were not asked, since they had fired before, so many as are named.
     """
 
     start_ms: int
@@ -74,19 +75,25 @@ class Seen:
     earlier: frozenset[Group]
     alarms: int
     lost: int
+    held: frozenset[Group] = frozenset()
 
     def kind(self, group: Group) -> Kind:
-        """Return what it was for a group."""
+        """Return what it was for a group: not known of one that may have fired without a name."""
         if group in self.fired:
             return Kind.FIRED
-        return Kind.EARLIER if group in self.earlier else self.outcome
+        if group in self.earlier:
+            return Kind.EARLIER
+        unsure = group in self.held or self.alarms > len(self.fired)
+        return Kind.UNSURE if unsure and self.outcome is Kind.NOT_FIRED else self.outcome
 
     @property
     def kind_of_any(self) -> Kind:
         """What it was for all groups together."""
         if self.alarms:
             return Kind.FIRED
-        return Kind.EARLIER if self.earlier and self.outcome is Kind.NOT_FIRED else self.outcome
+        if self.outcome is Kind.NOT_FIRED and (self.earlier or self.held):
+            return Kind.EARLIER if self.earlier else Kind.UNSURE
+        return self.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +192,9 @@ def _seen(window: Window, before: State) -> Seen:
     outcome, reason = _outcome(decision, whole=window.whole)
     # Who fired in an earlier step of a window is not asked again until it is over.
     earlier = {group for group, cell in before.cells.items() if cell.through == decision.whole_end}
+    end = decision.whole_end or decision.window_end
+    same = decision.fingerprint == before.fingerprint
+    held = sorted(group for group, cell in before.cells.items() if same and cell.held >= end)
     return Seen(
         start_ms=from_iso_utc(decision.window_start),
         end_ms=from_iso_utc(decision.window_end),
@@ -194,6 +204,7 @@ def _seen(window: Window, before: State) -> Seen:
         earlier=frozenset(sorted(earlier.difference(fired))[:_MOST_NAMED]),
         alarms=0 if denied else decision.alarms,
         lost=decision.sequence - before.sequence - 1 if before.ledger == decision.ledger else 0,
+        held=frozenset(held[:_MOST_NAMED]),
     )
 
 

@@ -270,7 +270,7 @@ def words(window: Seen) -> str:
         said.append(f"fired: {', '.join(named)}")
     if window.outcome is Kind.UNSURE:
         said.append(f"not all were answered: {reason}")
-    return "; ".join(said) or "did not fire"
+    return "; ".join(said) or ("not all were asked" if window.held else "did not fire")
 
 
 def promise(budget: Budget | None) -> Iterator[tuple[str, str]]:

@@ -6,10 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from stream.kafka.board.standing import Standing
+from stream.kafka.board.view import words
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
 from tests.support.boards import Scene, setup_of, window_of
-from tests.support.published import HOUR_MS, decision_of
+from tests.support.published import HOUR_MS, alarm_of, decision_of
 
 LAB = (("room", "lab"),)
 
@@ -58,6 +59,19 @@ def test_who_fired_in_a_step_is_held_until_the_window_is_over():
         scene.step(number, rooms)
     (crowd,) = scene.standings.all()
     assert [each.earlier for each in crowd.seen] == [set(), {LAB}, {LAB}, set()]
+
+
+def test_nothing_is_known_of_who_was_held_or_fired_without_a_name(scene):
+    """Neither is an answer: the one was not asked, the other may have fired."""
+    held = replace(alarm_of(1, {"room": "lab"}), held_until=decision_of(2).window_end)
+    scene.standings.take(window_of(decision_of(1, alarms=[held]), [held]))
+    assert [take(scene, decision_of(hour)).kind(LAB) for hour in (2, 3)] == ["unsure", "not-fired"]
+    (crowd,) = scene.standings.all()
+    assert list(map(words, crowd.seen[2:])) == ["not all were asked", "did not fire"]
+    assert [each.kind_of_any for each in crowd.seen[2:]] == ["unsure", "not-fired"]
+    scene.hour(4, [f"a{room}" for room in range(300)])
+    (crowd,) = scene.standings.all()
+    assert crowd.seen[-1].kind(LAB) == "unsure"
 
 
 def test_a_window_that_overlaps_one_that_fired_did_not_fire(scene):
