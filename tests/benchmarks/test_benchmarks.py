@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import numpy as np
 import pytest
 
 from accountant.units import PrivacyUnit
@@ -25,21 +24,6 @@ def test_the_readme_shows_every_figure():
         assert any(digit.isdigit() for digit in rows[row.what][0]), row.what
 
 
-def test_a_section_that_is_written_is_read_again():
-    """Writing keeps the text around the section, twice over too; a file without it is refused."""
-    names = {n for row in report._ROWS for n in (row.value, row.beside, row.ratio) if n}
-    section = report.markdown(dict.fromkeys(names, 12_345.0) | {"noise.x": 1.5}, note="A note.")
-    text = report.README.read_text(encoding="utf-8")
-    written = report.replaced(report.replaced(text, section), section)
-    assert written.startswith(text[: text.index("## Figures")])
-    assert written.endswith(text[text.index("## What limits them") :])
-    rows = report.figures(written)
-    assert {row.what for row in report._ROWS} < set(rows)
-    assert rows["`noise.x`"] == ("1.5",)
-    with pytest.raises(ValueError, match="figures"):
-        report.replaced("# Benchmarks", "text")
-
-
 def test_a_short_ledger_is_measured_as_a_year_is():
     """Every figure that has an aim for a year is there, and takes some time or space."""
     rows = 26 * ledger_age.ALARMS
@@ -47,22 +31,6 @@ def test_a_short_ledger_is_measured_as_a_year_is():
     measured = {one.name: one.measured for one in figures}
     assert measured.keys() >= ledger_age.AIMS.keys()
     assert min(measured.values()) > 0
-
-
-def test_quantities_that_are_not_uniform_have_their_own_law():
-    """Exponential numbers are small, normal choices lie in the middle, all others stay uniform."""
-    rng = np.random.default_rng(1)
-    few, middle = (overlap.Spread(each, 1 / 8) for each in ("values", "which values"))
-    small, wide = ([each.number(rng, 100, "values") for _ in range(400)] for each in (few, middle))
-    assert np.mean(small) < 20
-    assert 40 < np.mean(wide) < 60
-    assert 1 <= min(small + wide) <= max(small + wide) <= 100
-    near, anywhere = (
-        np.std([each.choice(rng, 100, 1, "which values")[0] for _ in range(400)])
-        for each in (middle, few)
-    )
-    assert near < 15
-    assert anywhere > 25
 
 
 def test_sets_of_queries_make_a_row_per_size():

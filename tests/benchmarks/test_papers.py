@@ -1,10 +1,11 @@
-"""The reproduction of the papers' figures, in short: on made-up events, and on the data if there.
+"""The reproduction of the papers' figures, in short: on made-up events, and on a slice of the data.
 
 What the figures show is not a matter for tests; that they measure what they say is.
 """
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -12,20 +13,18 @@ import numpy as np
 import pytest
 from scipy.stats import laplace
 
-from benchmarks.papers.data import LOADERS, load
-from benchmarks.papers.mide import report as mide_report
+from benchmarks.papers.__main__ import main
 from benchmarks.papers.mide import study as mide
 from benchmarks.papers.originals import (
     OriginalProgressive,
     OriginalTslm,
     two_laplace_cdf,
 )
-from benchmarks.papers.probe import report as probe_report
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, tally
 from benchmarks.papers.trials import Outcome, measure
-from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Cells, Columns
-from tests.support.papers import SLICE, SPANS, every_folder, made_up
+from benchmarks.papers.workloads import Cells, Columns
+from tests.support.papers import SLICE, SPANS, made_up
 
 
 @pytest.mark.parametrize("hours", [None, (7, 22)])
@@ -71,19 +70,6 @@ def test_printed_levels_are_those_of_the_paper():
     assert fine == pytest.approx(np.append(corners, plain[-1]))
 
 
-@pytest.mark.parametrize("parts", [0, 3])
-def test_printed_algorithms_seldom_miss(parts):
-    """At s = c + 1 they miss at most beta, and what is decided early costs less."""
-    rng = np.random.default_rng(3)
-    original = OriginalProgressive(1.0, 0.05, 1e-5, 4, parts)
-    fired, lost = original.decide(np.ones(5_000), rng)
-    assert np.mean(~fired) < 0.05
-    fired, early = original.decide(np.full(5_000, -1e7), rng)
-    assert not fired.any()
-    assert early.max() == original.levels[0] < lost.mean()
-    assert np.isin(lost, original.levels).all()
-
-
 def test_runs_are_compared_with_the_truth():
     """Rates are over positives, negatives and far negatives; a rate over nothing is no number."""
     fired = np.array([True, False, True, True, False])
@@ -98,23 +84,6 @@ def test_runs_are_compared_with_the_truth():
     assert 0 < found.value("entropy") < 1
     none = measure(lambda: Outcome.of(fired, lost), np.zeros(5, dtype=np.bool_), 1)
     assert np.isnan([none.fnr, none.far_fpr]).all()
-
-
-def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm():
-    """On made-up taxis every mechanism but NLM misses little, as in MIDE's figures."""
-    query = next(query for query in QUERIES if query.name == "taxi 34")
-    found = mide.by_query({"taxi": made_up("taxi")}, 20, queries=[query])
-    assert set(found) == {"taxi 34 H", "taxi 34 M", "taxi 34 L"}
-    for each in found.values():
-        assert set(each) == set(mide.MECHANISMS)
-        plain, chosen = each["PPWLM"], each["DPPWLM"]
-        assert chosen.value("mean") < plain.value("mean")
-        assert chosen.value("entropy") > plain.value("entropy")
-        worst = [each[name].value("worst") for name in ("TSLM", "NLM")]
-        assert worst == pytest.approx([1.3863, 1.3863], abs=1e-4)
-    low = found["taxi 34 L"]
-    assert low["TSLM"].positives > 100
-    assert max(each.fnr for name, each in low.items() if name != "NLM") < 0.06
 
 
 def test_tolerances_of_the_paper_s_example_cost_as_it_says():
@@ -142,40 +111,11 @@ def test_conditions_are_those_of_the_sub_queries():
     assert (aim.first_tolerances, aim.tolerances) == ((15, 30, 2), (1, 1, 1))
 
 
-def test_the_reports_are_written(tmp_path):
-    """Tables, text and plots come out for whatever data sets there are."""
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["mide", "probe", "averages", "svt"])
+def test_the_reports_are_written(name, monkeypatch, capsys):
+    """Tables, words and plots come out of a slice of the data, as ``make papers`` writes them."""
     pytest.importorskip("matplotlib")
-    data = {name: made_up(name, 5_000) for name in ("taxi", "retail")}
-    queries = [query for query in QUERIES if query.name in {"taxi 34", "retail items"}]
-    found = mide.by_query(data, 2, queries=queries)
-    varied = mide.by_tolerance(data["taxi"], 2, tolerances=(1, 4))
-    text = "\n".join(mide_report.lines_of(data, found, varied, tmp_path))
-    assert all(f"## Figure {number}" in text for number in (6, 7, 8))
-    sizes = probe.by_size({"badges": made_up("badges", 5_000)}, 2, sizes=(1, 2))
-    one, two = (sizes["badges", kind]["1"] for kind in ("conjunction", "disjunction"))
-    assert one is two
-    lines = probe_report.lines_of({}, sizes, ({}, {}), ({}, {}), tmp_path)
-    assert "## Figure 9" in "\n".join(lines)
-    plots = {"dearest", "entropy", "fnr", "fpr", "mean", "tolerance"}
-    assert {path.stem for path in tmp_path.glob("*.png")} == plots
-
-
-@every_folder
-def test_the_data_are_read(folder):
-    """Events per data set are those of its description; queries have cells that fire."""
-    data = load(folder)
-    assert set(data) <= set(LOADERS)
-    groups = {"taxi": (263, 62_318), "badges": (20, 29_763), "retail": (38, 541_909)}
-    if folder == SLICE:
-        groups = {"retail": (38, 13_012)}
-        assert set(data) == set(groups)
-    for name, events in data.items():
-        assert (events.groups, len(events.group)) == groups[name]
-        workload = next(each for each in SUBQUERIES if each.data == name)
-        columns = workload.columns(events)
-        assert (columns.statistics[0] > columns.thresholds[0]).any()
-    for query in QUERIES:
-        if query.data in data:
-            cells = query.cells(data[query.data], Fraction(3, 5))
-            assert cells.statistics.shape == cells.thresholds.shape
-            assert (cells.statistics >= 0).all()
+    monkeypatch.setattr(sys, "argv", ["papers", name, "--runs=1", f"--data={SLICE}"])
+    main()
+    assert "## Figure" in capsys.readouterr().out

@@ -13,26 +13,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.papers.svt import report as svt_report
-from benchmarks.papers.svt import study as svt
-from benchmarks.papers.svt import theory
-from benchmarks.papers.svt.data import load, scores_of
+from benchmarks.papers.svt.data import scores_of
 from benchmarks.papers.svt.methods import (
-    BEST,
-    NAMES,
     Method,
     gaussian_scale,
-    methods,
     plan_of,
     rdp_scale,
     rdp_share,
     tail,
 )
-from benchmarks.papers.svt.study import PRINTED_MEAN, Duel, duels, needed_negatives, table_5
 from benchmarks.papers.svt.trials import CAPS, best_possible, firsts, run, selected
 from operators.noise.source import KeyedNoise
-from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
-from tests.support.papers import SLICE, every_folder
+from operators.svt import ask, open_run
 
 SMALL = scores_of([14, 12, 11, 9, 9, 6, 3, 0], 3, None, 10)
 RUNS = 2_500
@@ -106,13 +98,6 @@ def test_scores_are_those_of_the_definitions(scores, correction, score):
     assert (best_possible(SMALL, 1e-9, 5, rng) == 1).all()
 
 
-def test_more_traversals_find_no_less():
-    """A positive stays one, whatever the cap."""
-    rng = np.random.default_rng(5)
-    for method in methods(SMALL, 1.0).values():
-        assert (np.diff(run(SMALL, method, 50, rng), axis=1) >= 0).all()
-
-
 @pytest.mark.parametrize("scale", [0.4, 3.0, 250.0])
 def test_tails_are_those_of_the_laws(scale):
     """P[v >= x] is scipy's of a continuous law, and the sum of the masses of one on integers."""
@@ -125,29 +110,6 @@ def test_tails_are_those_of_the_laws(scale):
         weights = np.exp(-np.abs(grid) / scale)
         expected = [weights[grid >= each].sum() / weights.sum() for each in at]
         assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("scores", load(None).values(), ids=load(None))
-def test_methods_differ_as_table_3_says(scores):
-    """Noises and corrections are the table's, ours the library's plan, in every data set."""
-
-    def right(method):
-        noises = Exponential(method.query_scale), Laplace(method.threshold_scale)
-        return svt_correction(*noises, scores.negatives)
-
-    made = methods(scores, 1.0)
-    assert tuple(made) == NAMES
-    assert plan_of(scores, 1.0).epsilon_units <= 10**12
-    best, plain, renyi = (made[name] for name in (BEST, "SVT-Exp, none", f"{BEST}, RDP"))
-    assert best.query_scale == pytest.approx(plain.query_scale, rel=1e-6)
-    assert best.threshold_scale == pytest.approx(plain.threshold_scale, rel=1e-6)
-    assert best.correction == pytest.approx(right(best), abs=2)
-    assert renyi.correction == round(right(renyi))
-    assert made["SVT-Lap"].correction == made["SVT-Gau"].correction == 0
-    assert {made["SVT-Gum"].query, made["SVT-Gau"].threshold} == {"gum", "gau"}
-    assert made["SVT-Gau"].query_scale > made["SVT-Gau, RDP"].query_scale
-    spent = (1 - 1 / renyi.threshold_scale, scores.delta, scores.alarms)
-    assert rdp_share(*spent) == pytest.approx(1 / renyi.query_scale)
 
 
 def test_renyi_accounting_gives_back_its_epsilon():
@@ -165,63 +127,3 @@ def test_renyi_accounting_gives_back_its_epsilon():
     orders = np.linspace(1.5, 2_000, 20_000)
     spent = 50 * np.minimum(share, orders * share**2 / 2)
     assert rdp.compute_epsilon(orders, spent, 1e-5)[0] == pytest.approx(0.9, rel=0.01)
-
-
-def test_table_5_is_inverted():
-    """The means are the paper's but for its first; the k of an optimal correction is found."""
-    for epsilon, printed in PRINTED_MEAN.items():
-        scale, threshold = table_5(epsilon, "lap", 1)
-        assert (abs(scale - printed) < 0.01) == (epsilon != 0.01)
-        r = svt_correction(Exponential(scale), Laplace(threshold), 200)
-        assert needed_negatives(r, scale, threshold) == pytest.approx(200, rel=1e-9)
-
-
-def test_duels_are_won_beyond_sampling_error():
-    """A case is won or lost by more than two standard errors; a tie is neither."""
-    for ours, said in ((0.6, (True, False)), (0.4, (False, True)), (0.5, (False, False))):
-        duel = Duel("zipf", 1.0, "SVT-Lap", ours, 0.5, 0.04)
-        assert (duel.ahead, duel.behind) == said
-    found = svt.measured({"small": SMALL}, 40, np.random.default_rng(6), epsilons=(0.5,))
-    (mean,) = duels(found, ("SVT-Lap",), 100)
-    at, every = CAPS.index(100), found["small", 0.5]
-    assert mean.ours == pytest.approx(every[BEST][:, at].mean())
-    assert mean.theirs == pytest.approx(every["SVT-Lap"][:, at].mean())
-
-
-def test_made_data_are_the_papers():
-    """Binary and Zipf have 50 positives of 10,000 items at the printed thresholds."""
-    made = load(None)
-    assert set(made) == {"binary", "zipf"}
-    for scores in made.values():
-        assert (scores.items, scores.alarms, scores.negatives) == (10_000, 50, 200)
-        assert np.count_nonzero(scores.scores >= scores.threshold) == 50
-        assert scores.delta == 1e-4
-    assert made["zipf"].scores[[0, 49, 50]].tolist() == [10_000, 200, 196]
-
-
-def test_the_report_is_written(tmp_path, monkeypatch):
-    """Tables, words and plots come out, with the cases that are lost."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.setattr(theory, "_POINTS", 3)
-    rng = np.random.default_rng(7)
-    data = {"binary": SMALL, svt.ADDED: SMALL}
-    found = svt.measured(data, 3, rng)
-    text = "\n".join(svt_report.lines_of(data, found, tmp_path))
-    headings = ("Table 5", *(f"Figure {each}" for each in (3, 4, 5, 7, 8)))
-    assert all(f"## {each}" in text for each in headings)
-    assert "does not beat" in text
-    assert "nan" not in text
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ncr.png", "traversals.png"]
-
-
-@every_folder
-def test_the_data_are_read(folder):
-    """Items and records are those of the descriptions."""
-    sizes = {"adult": (123, 32_561), "baskets": (870, 100_000), "retail": (4_070, 25_900)}
-    if folder == SLICE:
-        sizes = {"adult": (120, 2_713), "retail": (2_559, 684)}
-    found = load(folder)
-    assert set(found) <= {*sizes, "adult-middle", "binary", "zipf"}
-    for name in sizes.keys() & found.keys():
-        assert (found[name].items, found[name].records) == sizes[name]
-    assert folder != SLICE or sizes.keys() <= found.keys()

@@ -1,24 +1,14 @@
-"""The data of the papers: made up, a slice of the real ones, and where the whole is, if named.
-
-``TOCSIN_DATA=FOLDER`` names the folder that ``make papers`` takes as DATA; tests then read both.
-"""
+"""The data of the papers: made up, and a slice of the real ones."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 from benchmarks.papers.data import Events
 from benchmarks.papers.workloads import SUBQUERIES
 from tests.support.tree import ROOT
 
 SLICE = ROOT / "tests" / "benchmarks" / "data"
-_WHOLE = os.environ.get("TOCSIN_DATA", "")
-FOLDERS = (SLICE, *([Path(_WHOLE)] if _WHOLE else []))
-every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 SPANS = {workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES}
 
