@@ -118,30 +118,35 @@ def _each(
     alarm: Alarm, domain: Domain, written: Mapping[str, V], at: Findings
 ) -> Iterator[tuple[int, str, V, Findings]]:
     """Yield groups: their cells, names, what is said of them, and where."""
+    first: dict[int, str] = {}
     for name, value in written.items():
         cell = _cell_of(domain, name)
-        if cell is not None:
+        if cell is None:
+            message = f"`{name or _ALL}` is not a group of alarm `{alarm.id}`"
+            hint = f"write {{{quoted(', '.join(domain.group(0).values()) or _ALL)}: ...}}"
+            if name and len(domain.fields) == 1:
+                hint = closest(name, domain.values[0])
+            at.wrong(name, message, hint, key=bool(name))
+        elif first.setdefault(cell, name) != name:  # "a,x" beside "a, x"
+            at.wrong(name, f"`{name}` is the same group as `{first[cell]}`", "remove one", key=True)
+        else:
             yield cell, name or _ALL, value, at.under(name)
-            continue
-        message = f"`{name or _ALL}` is not a group of alarm `{alarm.id}`"
-        hint = f"write {{{quoted(', '.join(domain.group(0).values()) or _ALL)}: ...}}"
-        if name and len(domain.fields) == 1:
-            hint = closest(name, domain.values[0])
-        at.wrong(name, message, hint, key=bool(name))
 
 
 def _cell_of(domain: Domain, name: str) -> int | None:
     """Return the number of the group with these values, which commas part; ``None`` if none."""
     values = [name]
-    if len(domain.fields) > 1:  # as in a CSV file: values with commas stand in quotes
-        values = [value.strip() for value in next(csv.reader([name], skipinitialspace=True), [])]
-    elif not domain.fields and name in ("", _ALL):
-        values = []
     cell = 0
     try:
+        if len(domain.fields) > 1:  # as in a CSV file: values with commas stand in quotes
+            values = [
+                value.strip() for value in next(csv.reader([name], skipinitialspace=True), [])
+            ]
+        elif not domain.fields and name in ("", _ALL):
+            values = []
         for value, known in zip(values, domain.values, strict=True):
             cell = cell * len(known) + known.index(value)
-    except ValueError:  # another number of values, or one that is none
+    except (csv.Error, ValueError):  # another number of values, or one that is none
         return None
     return cell
 

@@ -105,15 +105,15 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
         until_ms = max(window.end_ms for window in case.windows)
         alarms = spanning(case.alarms, since_ms, until_ms)
         read = tuple(survey(alarms, files))
-        asked = {(window.start_ms, window.end_ms): window for window in case.windows}
+        asked = {(window.start_ms, window.end_ms) for window in case.windows}
         counted = {}
         for found in count_windows(alarms, files):
             bounds = (found.key.start_ms, found.key.end_ms)
             if bounds in asked:
                 counted[bounds] = found
     checks = list(_dropped(case, read))
-    for bounds, window in asked.items():
-        checks += _window(case, law, window, counted[bounds])
+    for window in case.windows:  # several may be of the same window
+        checks += _window(case, law, window, counted[window.start_ms, window.end_ms])
     if not any(window.fires for window in case.windows):
         basis = ""
     return Verdict(case, tuple(checks), basis, read)

@@ -129,7 +129,22 @@ def test_values_take_the_declared_types(tmp_path):
     )
     window = "{start: 1970-01-01T05:00, counts: {'lab, 2': 5.5, 'lab,1': 4, 'hall, 1': 0}}"
     dropped = "{wrong_type: 1, out_of_domain: 1}"
-    tried(tmp_path, f"name: t, events: [{rows}], windows: [{window}], dropped: {dropped}")
+    test = f"name: t, events: [{rows}], windows: [{window}], dropped: {dropped}"
+    tried(tmp_path, test)
+    for group in ("'lab,2': 5.5", r'"lab\n, 2": 0'):  # one that is written already, and none
+        tried(tmp_path, test.replace("'hall, 1': 0", group), code=2)
+
+
+def test_windows_over_panes_are_counted_for_themselves(tmp_path):
+    """Twice the same window is checked twice."""
+    alarm(tmp_path, "room", "COUNT(*) > 50", "tolerance: 9", "mechanism: panes")
+    file = tmp_path / "alarms.yaml"
+    file.write_text(file.read_text().replace("TUMBLE(ts,", "HOP(ts, INTERVAL '15' MINUTE,"))
+    window = "{start: 1970-01-01T05:00, counts: {lab: 8}}"
+    event = "{repeat: 8, person: p, room: lab, ts: 18000000}"
+    test = f"name: t, events: [{event}], windows: [{window}, {window}]"
+    assert len(checks(tmp_path, test)) == 2
+    checks(tmp_path, test.replace("8}}", "9}}", 1), code=1)
 
 
 def test_several_aggregates_are_a_list(tmp_path):
