@@ -126,7 +126,8 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
 
     Raises:
         OSError: the file cannot be read.
-        ConfigError: a column is missing, a number is none, or a key is repeated.
+        ConfigError: a column is missing or there twice, a row has too few cells or too many, a
+            number is none, or a key is repeated.
     """
     file = str(path)
     lines = list(io.StringIO(decoded(read_whole(path), file), newline=""))
@@ -141,9 +142,9 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
     cells: dict[str, tuple[Fraction, Place]] = {}
     for line, row in rows:
         place = Place(file, line)
-        if len(row) <= max(key_at, value_at) or not row[key_at].strip():
+        if not max(key_at, value_at) < len(row) <= len(header) or not row[key_at].strip():
             hint = f"write {header[key_at]} and {header[value_at]} in columns as in the header"
-            raise place.error("the row is too short, or has no key", hint)
+            raise place.error("the row is too short or too long, or has no key", hint)
         name, figure = row[key_at].strip(), row[value_at].strip()
         raw, exact = lines[line - 1], number(figure)
         column = max(0, raw.rfind(figure) if value_at > key_at else raw.find(figure)) + 1
@@ -171,9 +172,10 @@ def _rows(lines: list[str], file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _column(header: list[str], name: str | None, default: int, place: Place) -> int:
-    if name is None:
-        return default
     names = [cell.strip() for cell in header]
+    name = names[default] if name is None else name
     if name not in names:
         raise place.error(f"the table has no column `{name}`", closest(name, names))
+    if names.count(name) > 1:
+        raise place.error(f"the table has two columns `{name}`", "rename one, or remove it")
     return names.index(name)
