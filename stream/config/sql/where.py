@@ -6,6 +6,7 @@ dropped.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ _SUPPORTED = (
     "AND, OR, NOT"
 )
 _INT64 = 2**63
+_CAST = re.compile(r"TIMESTAMP [^\0]*|DATE [0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""Types that a literal may be given: nothing of it is cut off or rounded."""
 _WRITTEN = {
     FieldType.STRING: "a string in single quotes, as 'lobby'",
     FieldType.INTEGER: "a whole number, as 42",
@@ -113,7 +116,7 @@ class WhereReader:
         if field.type is FieldType.BOOLEAN:
             return bool(node.this) if isinstance(node, exp.Boolean) else None
         if field.type is FieldType.TIMESTAMP:
-            if isinstance(node, exp.Cast) and node.to.is_type("timestamp", "date"):
+            if isinstance(node, exp.Cast) and _CAST.fullmatch(f"{node.to} {_string(node.this)}"):
                 text = _string(node.this)
             try:
                 return None if text is None else instant_ms(text, self.timezone)
