@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TimeZone", "bootstrap_of", "ledger_url"]
 
-_SQLITE: Final = re.compile(r"/(?!:memory:)[^?#]*[^?#/]")
+_SQLITE: Final = re.compile(r"/(?!:memory:)[^?#\0]*[^?#/\0]")
 _POSTGRESQL: Final = re.compile(
-    r"([^@/]*@)?(\[[0-9A-Fa-f:.]+\]|[^@:/?\[\]]*)(:[0-9]{1,5})?(/[^@]+|/?\?.+)", re.ASCII
+    r"(?![^\0]*\0|.*[?&]port=[^&]*[^&,0-9])"  # zero bytes, and ports that are no numbers
+    r"([^@/]*@)?(\[[0-9A-Fa-f:.]+\]|[^@:/?\[\]]*)(:[0-9]{1,5})?(/[^@]+|/?\?.+)",
+    re.ASCII,
 )
 _KNOWN: Final = (
     "write sqlite:///ledger.db or postgresql://user:password@host:5432/database, with %40, %3A and"

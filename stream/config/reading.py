@@ -63,7 +63,10 @@ def read_whole(path: Path) -> bytes:
     Raises:
         OSError: it cannot be read; or is a pipe, a socket or a device, whose end may never come.
     """
-    mode = path.stat().st_mode
+    try:
+        mode = path.stat().st_mode
+    except ValueError:  # a zero byte is in no path
+        raise OSError(errno.EINVAL, "not a path") from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith(_GIVEN)):
         kind = "pipe" if stat.S_ISFIFO(mode) else "device"
         raise OSError(errno.EINVAL, f"a {kind}, not a file")

@@ -134,9 +134,8 @@ def load_document(path: Path, *, environ: Mapping[str, str]) -> Document:
     whole = Place(file)
     try:
         held = read_whole(path)
-    except (OSError, ValueError) as error:  # a zero byte is in no path
-        reason = getattr(error, "strerror", None) or "not a path"
-        raise whole.error(f"cannot read the file: {reason}", "check its path") from error
+    except OSError as error:
+        raise whole.error(f"cannot read the file: {error.strerror}", "check its path") from error
     if len(held) > _MOST_BYTES:
         hint = "move a long domain into a file: room: {domain: rooms.txt}"
         raise whole.error("the file is longer than 512 KiB", hint)
@@ -153,6 +152,10 @@ def load_document(path: Path, *, environ: Mapping[str, str]) -> Document:
     except yaml.reader.ReaderError as error:
         place = Place.within(file, text, error.position)
         raise place.error("not valid YAML: a control character", "remove it") from error
+    except (OverflowError, ValueError) as error:
+        raise whole.error(
+            "not valid YAML: a number in it is too large", "check \\U in quotes, and %YAML"
+        ) from error
     except RecursionError as error:
         hint = "use fewer levels, and no alias inside what it stands for"
         raise whole.error("the file is nested too deeply", hint) from error

@@ -60,7 +60,7 @@ def number(value: float | None) -> str:
     """Return a figure to four digits, or in full where it is whole."""
     if value is None:
         return "?"
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
 
 
 def rate(value: float | None) -> str:

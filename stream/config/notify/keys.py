@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from stream.config.closed import Closed
+from stream.config.reading import read_whole
 from stream.config.scalars import (
     Address,
     DurationMs,
@@ -63,9 +65,10 @@ def _url(text: str) -> str:
 def _beside(name: str, info: ValidationInfo[Findings]) -> str:
     """Return the path of a file; a relative one starts from the configuration's folder."""
     path: Path = info.context.folder / name
-    if not path.is_file():
-        raise wrong(f"{info.field_name} is not a readable file", "write the path of a PEM file")
-    return str(path)
+    with suppress(OSError):
+        read_whole(path)
+        return str(path)
+    raise wrong(f"{info.field_name} is not a readable file", "write the path of a PEM file")
 
 
 CaFile = Annotated[Text, AfterValidator(_beside)]

@@ -57,6 +57,7 @@ DATABASES = (
         )
     ),
     (_STATUS, _elsewhere("sqlite:///none/ledger.db")),
+    (_STATUS, _elsewhere(f"sqlite:///{'a' * 300}.db")),
     (_STATUS, _elsewhere("postgresql://tocsin:hunter2@127.0.0.1:1/none")),
 )
 """What was called, and on what."""

@@ -16,6 +16,7 @@ from stream.decisions.registration import registration, shape_of
 from stream.planning.budget import REFERENCE_MS, budget_plan, period_table, planned_shape
 from stream.planning.figures import figures
 from stream.planning.search import largest, rounded, rounded_index, smallest
+from stream.planning.shown import number
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -204,3 +205,8 @@ def test_three_digits_are_rounded_up(value):
     assert rounded(index - 1) < value <= rounded(index)
     assert rounded_index(rounded(index)) == index
     assert len(f"{rounded(index).numerator}".strip("0")) <= 3 or rounded(index) < 1
+
+
+def test_a_figure_beyond_all_numbers_is_shown():
+    """A resolution may be as large as a float is."""
+    assert number(float("inf")) == "inf"
