@@ -3,7 +3,7 @@
 Checking goes in stages, and each stage reports all it finds: the file as YAML, its keys and single
 values, feeds and budget and settings as a whole, then every alarm. Every error names file, line and
 column (inside SQL too), says what is wrong and what to write instead, and never repeats what an
-environment variable held.
+environment variable held for a password, a token, a key or an address.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def read_lock(path: Path) -> Lock:
         # Texts only: so the configuration writes what was resolved.
         tree = yaml.load(file.read_text("utf-8"), yaml.BaseLoader)  # noqa: S506
         return Lock(file, path.name, _File.model_validate(tree).alarms)
-    except (OSError, ValueError, yaml.YAMLError):
+    except (OSError, ValueError, OverflowError, RecursionError, yaml.YAMLError):
         raise ConfigError(
             f"{file} is not a lock of this version of Tocsin",
             hint=f"remove it, and run `tocsin lock {path}`",

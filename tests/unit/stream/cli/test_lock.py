@@ -168,7 +168,15 @@ def test_a_file_that_leaves_nothing_open_needs_no_lock(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "held", ["", "version: '2'\nalarms: {}\n", "alarms: [1]\n", "version: '1'\nalarms: {a: 1}\n"]
+    "held",
+    [
+        "",
+        "version: '2'\nalarms: {}\n",
+        "alarms: [1]\n",
+        "version: '1'\nalarms: {a: 1}\n",
+        "[" * 3000,
+        '"\\U99999999"',
+    ],
 )
 def test_what_is_no_lock_is_refused(held, tmp_path):
     """A file of another version is not guessed at."""
