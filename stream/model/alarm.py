@@ -283,6 +283,16 @@ class Alarm:
         return self.calendar.wait_ms + self.grace_ms + self.publish_delay_ms
 
     @property
+    def fires_too_early(self) -> bool:
+        """Whether steps of a window may fire for what no longer holds at its end.
+
+        A count below its threshold is below it in nearly every window that only begins.
+        """
+        formula = self.condition.formula
+        rising = self.condition.monotone and formula.literals == formula.atoms
+        return self.aim.looks > 1 and not rising
+
+    @property
     def tolerance(self) -> str | dict[str, str]:
         """The tolerances in the fields' own units, by comparison where there are several.
 

@@ -23,6 +23,7 @@ from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, severity_chances
 from stream.model.alarm import ALONE, AggregateSpec
+from stream.planning.search import alike
 from stream.planning.tolerances import ADDED_UP
 
 if TYPE_CHECKING:
@@ -139,6 +140,16 @@ class DetectionCurve:
         """The centre of every cell's band, shape (cells,), in granules; 0 without one."""
         band = self.alarm.band
         return np.zeros(len(self.alarm.counted), np.int64) if band is None else band.references
+
+    @property
+    def kinds(self) -> list[tuple[int, int]]:
+        """A cell of each kind that fires alike at its baseline, with how many there are of it."""
+        alarm = self.alarm
+        rows = [atom.thresholds for atom in alarm.condition.atoms.values()]
+        rows += [level.distances for level in alarm.aim.severities]
+        if alarm.baseline is None:
+            return []
+        return alike(self.thresholds, self.references, alarm.baseline, *rows)
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return at which aggregates a cell should fire.

@@ -19,7 +19,6 @@ from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.detection import whole
 from stream.planning.occupancy import ActiveWindows
-from stream.planning.search import alike
 from stream.windows.cumulative import whole_windows
 from stream.windows.localtime import DAY_MS
 
@@ -77,14 +76,11 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
 
     Returns:
         ``None`` where the alarm has no baseline, where no exact law is known, or where
-        groups differ in more ways than are added up.
+        groups differ in more ways than are added up, or where it may fire too early.
     """
     alarm = law.alarm
-    if alarm.baseline is None:
-        return None
-    distances = (level.distances for level in alarm.aim.severities)
-    kinds = alike(law.thresholds, law.references, alarm.baseline, *distances)
-    if len(kinds) > _MOST_GROUPS:
+    kinds = law.kinds
+    if alarm.baseline is None or alarm.fires_too_early or len(kinds) > _MOST_GROUPS:
         return None
     found: list[tuple[int, float]] = []
     varying: float | None = 0.0

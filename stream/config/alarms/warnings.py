@@ -49,6 +49,19 @@ def tell(alarm: Alarm, budget: Budget, findings: Findings) -> None:
             " shorter than idle_partition_timeout + 2 s",
             f"write publish_delay: {duration(waited_ms)}, or a shorter idle_partition_timeout",
         )
+    if alarm.fires_too_early:
+        findings.warn(
+            "sql",
+            "CUMULATE fires as soon as a part of a window meets the condition, even if the whole"
+            " one does not",
+            "write TUMBLE, or one comparison that events can only make true, as COUNT(*) > 20",
+        )
+    if alarm.hold_ms and alarm.lifecycle.needed > 1:
+        findings.warn(
+            "hold",
+            "`for` and `of` count no window in which a hold keeps a group from being evaluated",
+            "remove hold, or for and of",
+        )
     if _may_fire_when_empty(alarm):
         findings.warn(
             "tolerance",

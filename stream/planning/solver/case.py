@@ -208,11 +208,10 @@ def case_of(alarm: Alarm, alarms: Alarms) -> Case | str:
         return "it does not say its baseline and how many false alarms are tolerated"
     if mechanism_of(alarm.mechanism).bands is not None:
         return "a band is no comparison"
-    one = len(alarm.condition.formula.literals) == 1 and not alarm.members.fields
-    if alarm.open and not one:
-        return "false alarms are counted for alarms of one comparison"
+    if tolerated is not None and alarm.fires_too_early:
+        return "false alarms are counted at the end of a window, and it may fire before"
     baseline = None
-    if one and written is not None and tolerated is not None:
+    if written is not None and tolerated is not None:
         (atom,) = alarm.condition.atoms.values()
         per_unit = float(alarm.aggregates[atom.statistic].per_unit)
         baseline = np.rint(written / per_unit).astype(np.int64)

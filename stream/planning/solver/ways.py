@@ -41,7 +41,9 @@ def ways(case: Case) -> Iterator[Case]:
     if not step_ms or not isinstance(calendar, FixedCalendar):
         return
     if case.budget.unit is PrivacyUnit.EVENT:  # a person would be charged for every step
-        yield _over(case, CumulativeCalendar(calendar.size_ms, step_ms, calendar.schedule))
+        way = _over(case, CumulativeCalendar(calendar.size_ms, step_ms, calendar.schedule))
+        if not way.alarm.fires_too_early:
+            yield way
     yield _over(case, replace(calendar, step_ms=step_ms))
 
 

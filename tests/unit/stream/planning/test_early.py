@@ -56,6 +56,18 @@ def test_a_mechanism_that_looks_once_decides_no_steps(tmp_path):
     assert found.hint
 
 
+@pytest.mark.parametrize(
+    ("having", "rising"),
+    [("COUNT(*) > 60", True), ("COUNT(*) < 20", False), ("AVG(paid) > 2", False)],
+)
+def test_a_plan_counts_what_only_the_end_of_a_window_shows(tmp_path, having, rising):
+    """A part of a window has a low count or an odd average: check warns, and nothing is counted."""
+    extra = {"baseline": "40"} if "COUNT" in having else {}
+    report = examine(early(having=having, extra=extra).write(tmp_path), environ={})
+    assert any("as a part of a window" in one.message for one in report.warnings) is not rising
+    assert bool(utilities(report.alarms)[0].false) is rising
+
+
 def test_cases_of_early_alarms_are_refused(tmp_path):
     """A case is one count of a window, and an early alarm sees its course."""
     early().write(tmp_path)

@@ -38,6 +38,10 @@ def test_a_hold_spans_all_windows_that_count_the_same_events(tmp_path, window, l
     assert refused.exit_code == 2
     assert f"hint: write hold: {least} or more" in refused.stderr
     assert tocsin("check", written(tmp_path, f"    hold: {enough}\n", window)).exit_code == 0
+    lines = f"    hold: {enough}\n    lifecycle: {{for: 2}}\n"
+    said = tocsin("check", written(tmp_path, lines, window), code=0).stderr
+    assert "warning: " in said
+    assert "`for` and `of` count no window" in said
 
 
 def test_a_plan_says_what_an_episode_takes(tmp_path):

@@ -18,6 +18,7 @@ from stream.planning.utility import utilities
 from tests.support.wishes import WANTED, File, changed, planned, written
 
 _HOP = "HOP(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)"
+_EARLY, _WHO = _HOP.replace("HOP", "CUMULATE"), "COUNT(DISTINCT person)"
 _EVENT = File(
     {"baseline": "20", "false_alarms": "1 per week", "max_fnr": "0.05"},
     budget="privacy_unit: event",
@@ -75,7 +76,7 @@ def test_fifty_rooms_are_watched_for_one_false_alarm_a_day(tmp_path):
     "file",
     [
         *(_EVENT, other(_EVENT, max_delay="10m"), _SLIDING, _USER, _ANY_HOUR),
-        replace(_EVENT, windows=_HOP.replace("HOP", "CUMULATE")),
+        replace(_EVENT, windows=_EARLY),
         other(_ANY_HOUR, max_delay="20m", episodes="2"),
         other(_USER, max_delay="20m"),
     ],
@@ -94,6 +95,15 @@ def test_what_is_found_plans_to_its_figures_once_it_is_written(file, tmp_path):
     if utility.false is not None and "svt" not in str(found.keys["mechanism"]):
         week = utility.false.week / (1 if "week" in file.keys["false_alarms"] else 7)
         assert week == pytest.approx(found.false, rel=0.01)  # a week has no hour of a clock change
+
+
+def test_a_count_below_its_threshold_waits_until_its_windows_are_over(tmp_path):
+    """While one fills it is below in any case, and nobody can say how often falsely."""
+    low = other(_EVENT, sql=_EVENT.sql.replace("> 60", "< 10"), max_delay="20m")
+    found = low.found(tmp_path)
+    assert "HOP" in found.keys["sql"]
+    early = other(low, sql=found.keys["sql"].replace("HOP", "CUMULATE")).solved(tmp_path)
+    assert "at the end of a window" in early.why
 
 
 def test_overlapping_windows_are_held_so_that_an_episode_takes_one_alarm(tmp_path):
