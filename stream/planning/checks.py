@@ -20,7 +20,6 @@ from stream.model.requirements import SPANS
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve, why_not
 from stream.planning.playing import played
-from stream.planning.search import alike
 from stream.planning.shown import rate
 from stream.planning.utility import utility_of
 
@@ -160,7 +159,7 @@ def _ordinary(law: DetectionCurve, alarm: Alarm) -> Iterator[tuple[int, float, s
         if not law.due(cell, np.zeros(1, dtype=np.int64))[0]:
             yield cell, 0.0, "in an empty group", _TOO_WIDE
     if alarm.baseline is not None:
-        kinds = sorted(cell for cell, _ in alike(law.thresholds, alarm.baseline))
+        kinds = sorted(cell for cell, _ in law.kinds)
         for cell in kinds[:_MOST_CELLS]:
             named, baseline = ", ".join(alarm.domain.group(cell).values()), alarm.baseline[cell]
             where = f" in {named}" if named else ""

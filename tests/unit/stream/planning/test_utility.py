@@ -104,6 +104,28 @@ def test_a_baseline_may_be_a_table(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "keys",
+    [
+        {"having": "COUNT(*) > 100 OR COUNT(*) < u[room]", "tolerance": "9"},
+        {
+            "having": "ABS(COUNT(*) - REFERENCE) >= 20",
+            "tolerance": "",
+            "extra": {**BAND, "reference": '"u[room]"', "epsilon": '"1"'},
+        },
+    ],
+)
+def test_groups_are_alike_only_where_all_that_they_are_compared_with_is(tmp_path, keys):
+    """The highest threshold may be one, and a lower one or the reference not."""
+    (tmp_path / "usual.csv").write_text("room,people\nlab,5\nhall,49\nattic,5\n")
+    extra = {**keys.get("extra", {}), "baseline": "50"}
+    path = Config({"it": Alarm(**{**keys, "extra": extra})}, unit="event").write(tmp_path)
+    path.write_text("tables: {u: usual.csv}\n" + path.read_text())
+    alarms = load(path, environ={})
+    found = false_alarms(DetectionCurve(alarms.by_name["it"]), alarms.budget)
+    assert [size for size, _ in found.alike] == [2, 1]
+
+
+@pytest.mark.parametrize(
     "having", ["COUNT(*) > 60", "2 * COUNT(*) FILTER (WHERE floor = 1) - COUNT(*) > 60"]
 )
 def test_a_third_of_the_threshold_is_the_widest_useful_tolerance(tmp_path, having):
