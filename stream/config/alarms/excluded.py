@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from operators.registry import mechanism_of
-from stream.config.alarms.reduction import COUNTS, Function
+from stream.config.alarms.reduction import COUNTS, ZERO_WHEN_EMPTY, Function
 from stream.config.alarms.silence import longest_run
 from stream.config.moved import misplaced_keys
 from stream.config.schema.document import duration
@@ -54,7 +54,7 @@ def excluded(
     searched = bool(left_open) or model.false_alarms is not None or model.max_delay is not None
     yield from misplaced_keys(model)
     if searched:
-        yield from _of_search(model, left_open, budget)
+        yield from _of_search(model, parsed, left_open, budget)
     max_fpr = model.mechanism.max_fpr
     if model.max_fnr + (max_fpr or model.max_fnr) >= 1:
         message = "max_fnr and max_fpr add up to 1 or more, so chance alone meets them"
@@ -75,9 +75,14 @@ def excluded(
     yield from _of_levels(model, parsed)
 
 
-def _of_search(model: AlarmModel, left_open: tuple[str, ...], budget: Budget) -> Iterator[Problem]:
+def _of_search(
+    model: AlarmModel, parsed: ParsedQuery, left_open: tuple[str, ...], budget: Budget
+) -> Iterator[Problem]:
     """Yield what ``tocsin plan`` cannot look for."""
-    how = model.mechanism
+    how, kinds = model.mechanism, [each.measure.function for each in parsed.having.leaves()]
+    if len(kinds) != 1 or kinds[0] not in ZERO_WHEN_EMPTY:
+        message = "false alarms are counted for one comparison of a COUNT or SUM"
+        yield "sql", message, f"write {_WRITTEN}", parsed.having_offset
     if model.baseline is None or model.false_alarms is None:
         message = "`tocsin lock` needs baseline and false_alarms to choose the missing keys"
         yield (), message, f"write baseline: 60 and false_alarms: 1 per week; or {_WRITTEN}"
