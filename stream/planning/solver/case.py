@@ -156,8 +156,8 @@ class Case:
         span, period = _windows(alarm, self.budget, self.false_alarms)
         return replace(self, alarm=alarm, span_windows=span, period_windows=period)
 
-    def in_panes(self, alarm: Alarm) -> tuple[Case, Alarm]:
-        """Return the room beside panes that an alarm shares, and the alarm as it shares them.
+    def in_panes(self, alarm: Alarm) -> tuple[Case, Alarm, Alarm]:
+        """Return the room beside panes that an alarm shares, it as it shares them, and the panes.
 
         Args:
             alarm: decided from panes.
@@ -165,7 +165,8 @@ class Case:
         alarms = {**self.standing.by_name, alarm.id: alarm}
         joined = shared_anew(replace(self.standing, by_name=alarms))
         reader = joined.by_name[alarm.id]
-        return replace(self, room_units=_room(reader, joined)), reader
+        case = replace(self, room_units=_room(reader, joined))
+        return case, reader, joined.panes[reader.panes]
 
     def with_caps(self, **changed: int) -> Case:
         """Return the case with other caps, with the same baseline."""

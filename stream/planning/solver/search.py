@@ -23,7 +23,7 @@ from accountant.units import to_loss_units
 from operators.registry import DEFAULT, OFFERED, create, mechanism_of
 from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
-from stream.decisions.mechanisms import run_of
+from stream.decisions.mechanisms import as_charged, run_of
 from stream.model.holds import in_runs
 from stream.planning.search import alike, index_within, largest, rounded, rounded_index
 from stream.planning.solver.candidates import Candidate
@@ -218,10 +218,11 @@ def _quiet(case: Case, aim_at: Callable[[int], Aim], index: int) -> bool:
 
 def _judged(case: Case, aim: Aim) -> Candidate:
     alarm = replace(case.alarm, aim=aim, open=(), panes="")
+    paying = alarm
     if mechanism_of(alarm.mechanism).panes is not None:
-        case, alarm = case.in_panes(alarm)
+        case, alarm, paying = case.in_panes(alarm)
     operator = create(alarm.mechanism, alarm.condition, alarm.aim)
-    units = to_loss_units(operator.plan.epsilon)
+    units = to_loss_units(as_charged(paying, operator.plan).epsilon)
     return Candidate(case, alarm, units, _false_alarms(case, operator), float(aim.max_fnr))
 
 
