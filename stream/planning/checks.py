@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.budget.plan import budget_text
+from operators.conditions.score import score_of
 from stream.model.alarms import Overrun
 from stream.model.requirements import SPANS
 from stream.planning.budget import budget_plan
@@ -142,8 +143,6 @@ def _low_utility(alarm: Alarm) -> Iterator[Objection]:
     if why_not(alarm) is not None:
         return
     law = DetectionCurve.of(alarm)
-    if law.steps is not None:  # what counts nothing has no score of its own
-        return
     for cell, count, where, hint in _ordinary(law, alarm):
         chances = law.at(cell, [Fraction(count)])
         if chances is not None and chances[0] > _MOSTLY:
@@ -155,6 +154,13 @@ def _low_utility(alarm: Alarm) -> Iterator[Objection]:
 
 def _ordinary(law: DetectionCurve, alarm: Alarm) -> Iterator[tuple[int, float, str, str]]:
     """Yield cells with a count at which they should not fire, where that is, and what to change."""
+    condition = alarm.condition
+    # Averages and quantiles of nothing are NULL: check warns where a tolerance hides that.
+    if law.steps is not None and all(spec.never_negative for spec in alarm.aggregates):
+        empty = np.zeros((condition.statistics, condition.cells), np.int64)
+        scores = score_of(condition, alarm.aim.tolerances).read(empty)
+        if (quiet := scores[scores < 0]).size:
+            yield 0, float(quiet.max()), "in an empty group", _TOO_WIDE
     for cell in law.cells():
         if not law.due(cell, np.zeros(1, dtype=np.int64))[0]:
             yield cell, 0.0, "in an empty group", _TOO_WIDE

@@ -57,6 +57,8 @@ def test_an_alarm_that_fires_at_its_baseline_has_low_utility(tmp_path, baseline,
         ("COUNT(*) > 4", "0.9", [Objections.LOW_UTILITY]),
         ("COUNT(*) > 4", "0.05", []),
         ("COUNT(*) < 4", "0.9", []),
+        ("COUNT(*) > 4 AND COUNT(DISTINCT person) > 4", "0.9", [Objections.LOW_UTILITY]),
+        ("COUNT(*) < 4 OR COUNT(DISTINCT person) > 4", "0.9", []),
     ],
 )
 def test_an_alarm_that_fires_for_nobody_has_low_utility(tmp_path, aggregate, max_fpr, kinds):
