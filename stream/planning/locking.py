@@ -16,8 +16,9 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.config.loading import examine
 from stream.config.lock import Locked, digest_of, read_lock
 from stream.model.numbers import decimal
+from stream.planning.budget import budget_plan
 from stream.planning.shown import many, varying_text
-from stream.planning.solver.solver import solve
+from stream.planning.solver.solver import as_solved, solve
 from stream.planning.utility import utility_of
 
 if TYPE_CHECKING:
@@ -69,7 +70,12 @@ def resolve(path: Path, again: Collection[str] = (), *, everything: bool = False
     before = read_lock(path)
     kept = {name: one for name, one in before.entries.items() if name not in again}
     found = _resolved(path, {} if everything else kept, before)
-    return _resolved(path, {}, before) if found.unmet and kept and not everything else found
+    alarms = found.report.alarms
+    fits = alarms is None or budget_plan(as_solved(alarms, found.solved)).fits
+    if everything or not kept or (fits and not found.unmet):
+        return found
+    anew = _resolved(path, {}, before)
+    return found if anew.unmet and not found.unmet else anew
 
 
 def changes(before: Lock, after: Lock) -> Iterator[str]:
