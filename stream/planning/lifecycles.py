@@ -40,7 +40,7 @@ def steadied(utility: Utility) -> Steadied | None:
         utility: of the alarm.
     """
     alarm, false = utility.alarm, utility.false
-    miss, terms = float(alarm.aim.max_fnr), alarm.lifecycle
+    miss, terms = float(alarm.required_fnr or alarm.aim.max_fnr), alarm.lifecycle
     if terms.every_window:
         return None
     if in_runs(alarm) or mechanism_of(alarm.mechanism).panes is not None:

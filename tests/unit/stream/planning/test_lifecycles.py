@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -84,5 +86,8 @@ def test_a_plan_says_which_conditions_may_be_missed(tmp_path):
 def test_of_runs_and_panes_a_plan_gives_bounds(tmp_path, mechanism, unit):
     """Windows of a run share their threshold's noise, windows over a pane its: no product."""
     lines = f"lifecycle: {{of: [2, 3]}}\nmechanism: {mechanism}"
-    _, one, _ = planned(tmp_path, lines, unit=unit, epsilon_max="40")
+    utility, one, _ = planned(tmp_path, lines, unit=unit, epsilon_max="40")
     assert one.missed == pytest.approx(0.075)
+    # Of a locked run max_fnr is of a query; what is required holds until the run is spent.
+    lasting = replace(utility.alarm, required_fnr=Fraction(1, 10))
+    assert steadied(replace(utility, alarm=lasting)).missed == pytest.approx(0.15)
