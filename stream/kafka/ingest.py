@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
@@ -30,7 +30,7 @@ from aiokafka.errors import (
 from accountant.records import PartialStatus, Stand
 from stream.decisions.steps import Step
 from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
-from stream.kafka.columns import Fetched, as_columns, fetch
+from stream.kafka.columns import as_columns, fetch
 from stream.kafka.fetch_buffers import keep_freed_memory
 from stream.kafka.guard import check_unchanged
 from stream.kafka.positions import Blocked, Bounds
@@ -42,12 +42,11 @@ from stream.model.references import counted_on, feeds_in_use
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from aiokafka import TopicPartition
-
     from accountant.records import Partial
     from stream.build import Runtime
     from stream.counting.partition import PartitionReader
     from stream.events.records import Records
+    from stream.kafka.columns import Fetched
     from stream.logs.lines import Log
     from stream.model.feeds import Feed
 
@@ -58,6 +57,8 @@ _COUNTED_AT_ONCE = min(os.cpu_count() or 1, 4)
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
+_NOWHERE = TopicPartition("", 0)
+"""What is fetched by a worker that has no partition to read: see :meth:`Ingest._fetch`."""
 _GATHER_BYTES, _GATHER_MS = 1 << 16, 50
 """So much gathers at the broker, or for so long: to fetch each event by itself costs too much."""
 _POSITION_S = 1.0
@@ -213,13 +214,13 @@ class Ingest(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships
         """Return what comes of the partitions that were opened, within a moment.
 
         One at a damaged batch rests and is tried again: another replica may have it as written.
+
+        A spare worker, which has no partition, fetches too: who does not for five minutes leaves
+        the group in aiokafka and takes over nothing, and only a fetch raises the group's errors.
         """
         now_s = time.monotonic()
         wanted = [at for at, one in self.assigned.items() if (one.again_s or 0.0) <= now_s]
-        if wanted:
-            return await fetch(consumer, *wanted, timeout_ms=_POLL_MS)
-        await asyncio.sleep(_POLL_MS / 1000)
-        return Fetched({}, set())
+        return await fetch(consumer, *wanted or [_NOWHERE], timeout_ms=_POLL_MS)
 
     def _take_over(self, consumer: Any) -> None:
         """Seek where the readers of this worker's partitions stand; forget those of others.

@@ -7,11 +7,12 @@ import io
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import AsyncMock, MagicMock, call
+from unittest.mock import AsyncMock, MagicMock, Mock, call
 
 import pytest
-from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError
 
 from accountant.costs.charges import WindowKey
 from accountant.layouts import Growth, Layouts
@@ -19,6 +20,7 @@ from accountant.records import PartialStatus, Stand
 from stream.config.loading import load
 from stream.events.records import Record, Records
 from stream.kafka import ingest
+from stream.kafka.columns import as_columns
 from stream.kafka.ingest import Assigned
 from stream.kafka.positions import Bounds
 from stream.logs.lines import Log
@@ -55,9 +57,11 @@ class _Consumer:
         return 0
 
     async def getmany(self, *wanted, **_):
-        assert wanted == (PARTITION,)
-        self.asked_s.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
+        if wanted != (PARTITION,):
+            assert wanted == (TopicPartition("", 0),)
+            return {}
+        self.asked_s.append(asyncio.get_running_loop().time() - 0.01)
         return {PARTITION: self.fetches.pop(0)} if self.fetches else {}
 
 
@@ -163,6 +167,21 @@ async def test_a_damaged_batch_stops_its_partition_and_not_the_worker(monkeypatc
     await _until(reading._loop(consumer, None), read, read_on)
     assert consumer.asked_s[1] - consumer.asked_s[0] >= 0.05
     assert [stand for stand, _ in groupby(stands)] == [CORRUPT, READING]
+
+
+async def test_a_spare_worker_fetches_and_hears_of_errors():
+    """Otherwise aiokafka leaves the group, and keeps an error of the group's to itself."""
+    consumer = AIOKafkaConsumer(group_id="g", **as_columns())
+    errors = Mock(side_effect=[None, None, GroupAuthorizationFailedError])
+    consumer._coordinator = SimpleNamespace(check_errors=errors, close=AsyncMock())
+    spare = consumer._subscription
+    spare.subscribe({"badges"})
+    spare.assign_from_subscribed([])
+    consumer._fetcher = Fetcher(consumer._client, spare)
+    with pytest.raises(GroupAuthorizationFailedError):
+        await _reading()._loop(consumer, None)
+    await consumer.stop()
+    assert spare.fetcher_idle_time < 1
 
 
 async def test_a_fetcher_that_died_is_noticed():
