@@ -18,6 +18,7 @@ what the same call had already taken of other partitions.
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,6 +26,7 @@ import numpy as np
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import PartitionRecords
 
+from stream.events.marks import MARK_HEADER
 from stream.events.records import Records
 from stream.kafka.headers import tolerate_headers
 
@@ -42,7 +44,7 @@ LOG_APPEND_TIME: Final = 1
 """How aiokafka says that the broker set a record's timestamp."""
 
 _BLOCK_RECORDS: Final = 1 << 17  # of small events: as many as one fetch of a partition brings
-_BLOCK_BYTES: Final = 1 << 26  # of values: batches may unpack to much more than was fetched
+_BLOCK_BYTES: Final = 1 << 26  # of values and marks: batches unpack to more than was fetched
 _BLOCKS: Final = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 
@@ -69,7 +71,7 @@ def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:
     Other consumers of the process are as they were.
 
     Args:
-        headers_of: topics whose records' headers are wanted; of the others they are left out.
+        headers_of: topics whose marks' headers are wanted; all others are left out.
     """
     tolerate_headers()
     fetcher.PartitionRecords = _fetched
@@ -194,7 +196,9 @@ class _Block:
         self._timestamp_ms += [-1 if one.timestamp is None else one.timestamp for one in dated]
         self._log_append += [log_append] * len(dated)
         if with_headers:
-            self._headers += [record.headers for record in records]
+            marks = [_marks(one.headers) if one.headers else () for one in records]
+            self._headers += marks
+            self.size += sum(len(content or b"") for _, content in chain.from_iterable(marks))
 
     def columns(self) -> Records:
         """Return the records so far."""
@@ -205,3 +209,11 @@ class _Block:
             self.value,
             self._headers or [()] * len(self.value),
         )
+
+
+def _marks(headers: Headers) -> Headers:
+    """Return the headers that make a record a mark: one does, and with two it is none.
+
+    Others are not kept: a batch may unpack to much more of them than of values.
+    """
+    return [header for header in headers if header[0] == MARK_HEADER][:2]
