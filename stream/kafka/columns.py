@@ -18,6 +18,8 @@ what the same call had already taken of other partitions.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -48,7 +50,7 @@ _BLOCK_BYTES: Final = 1 << 26  # of values and marks: batches unpack to more tha
 _BLOCKS: Final = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 
-_OFFSET, _VALUE = attrgetter("offset"), attrgetter("value")
+_VALUE = attrgetter("value")
 
 
 class Fetched(NamedTuple):
@@ -56,9 +58,8 @@ class Fetched(NamedTuple):
 
     Args:
         records: by partition, in log order, at least one each.
-        damaged: partitions at a batch that cannot be read: a wrong checksum, an unknown codec,
-            records that do not end. It is told again after every fetch, so whoever reads on names
-            the others for a while.
+        damaged: partitions at a batch that cannot be read: a wrong checksum, an unknown codec.
+            It is told again after every fetch, so whoever reads on names the others for a while.
     """
 
     records: dict[TopicPartition, Records]
@@ -151,7 +152,7 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
                 break
             if records is None:
                 break
-            block.add(records, with_headers=self.with_headers)
+            block.add(*records, with_headers=self.with_headers)
             if len(block.value) >= _BLOCK_RECORDS or block.size >= _BLOCK_BYTES:
                 yield block.columns()
                 block = _Block()
@@ -160,18 +161,19 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
         if damaged:
             yield None
 
-    def _consumer_record(self, _partition: TopicPartition, batch: Batch) -> list[Any]:
-        """Return the records of a batch from the place on that was asked for."""
-        if batch.records[0].offset >= self.next_fetch_offset:
-            return batch.records
-        return [one for one in batch.records if one.offset >= self.next_fetch_offset]
+    def _consumer_record(
+        self, _partition: TopicPartition, batch: Batch
+    ) -> tuple[list[Any], array[int]]:
+        """Return the records of a batch from the place on that was asked for, and their places."""
+        start = bisect_left(batch.offsets, self.next_fetch_offset)
+        return batch.records[start:], batch.offsets[start:]
 
 
 class _Block:
     """Columns that grow by batches; some hold a single record, so arrays are made at the end."""
 
     def __init__(self) -> None:
-        self._offset: list[int] = []
+        self._offset = array("q")
         # Runs of records with the same time: how many, when, and whether the broker said so.
         self._alike: list[int] = []
         self._timestamp_ms: list[int] = []
@@ -180,7 +182,7 @@ class _Block:
         self.value: list[bytes | None] = []
         self.size = 0
 
-    def add(self, records: list[Any], *, with_headers: bool) -> None:
+    def add(self, records: list[Any], offsets: array[int], *, with_headers: bool) -> None:
         """Add the records of a batch.
 
         All of a batch are dated the same way; where the broker dated it, all at the same time.
@@ -189,7 +191,7 @@ class _Block:
         value, first = list(map(_VALUE, records)), records[0]
         self.value += value
         self.size += sum(map(len, filter(None, value)))  # without tombstones
-        self._offset += map(_OFFSET, records)
+        self._offset.extend(offsets)
         log_append = first.timestamp_type == LOG_APPEND_TIME
         dated = [first] if log_append or first.timestamp is None else records
         self._alike += [len(records) // len(dated)] * len(dated)

@@ -1,33 +1,44 @@
-"""Records whose headers are not text, batches that are too large: a consumer must get past them.
+"""Records whose headers are not text, batches that are spoilt: a consumer must get past them.
 
 Kafka takes any bytes for a header's key; aiokafka takes UTF-8 only and fails the whole fetch, for
 every consumer that ever comes to that record. One sensor's record would stop a partition for good
 (promise 8). Where a batch cannot be read, it is read again here, with what is no text replaced:
 headers play no part in events, and watermarks come from a writer whose headers are text.
 
-A compressed batch that holds more than a process should ever unpack is not read at all: one record
-that cannot be decoded stands for it, at the place of its last.
+A broker unpacks otherwise than Python, and takes batches from whoever may write that Python cannot
+read, or whose records lie where they like: it does not look at the offsets of an uncompressed one.
+One record that cannot be decoded is read instead, at the place of the last; also of a compressed
+batch that holds more than a process should ever unpack. Gaps are left where a log was compacted.
+
+What is no sender's doing stays an error: a wrong checksum, which aiokafka checks before it reads a
+batch, and a codec that is not installed.
 """
 
 from __future__ import annotations
 
+from array import array
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from aiokafka.consumer import fetcher
-from aiokafka.errors import CorruptRecordException
+from aiokafka.errors import CorruptRecordException, UnsupportedCodecError
 from aiokafka.record.default_records import _DefaultRecordBatchPy, _DefaultRecordPy
 from aiokafka.record.memory_records import _MemoryRecordsPy
 
 from stream.kafka.unpacking import too_large
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["Batch", "TolerantRecords", "tolerate_headers"]
 
 _MAGIC_AT: Final = 16
 _VERSION_2: Final = 2
 _RECORDS_AT: Final = 61
+_TIMES_END: Final = 1 << 63
+
+_OFFSET = attrgetter("offset")
 
 
 def tolerate_headers() -> None:
@@ -76,26 +87,50 @@ class Batch:
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the records, or itself if there are any."""
-        self.records = self._read()
+        self.records, self.offsets = self._read()
         if not self._whole:
             yield from self.records
         elif self.records:
-            self.offset = self.records[-1].offset
+            self.offset = self.offsets[-1]
             yield self
 
-    def _read(self) -> list[Any]:
+    def _read(self) -> tuple[list[Any], array[int]]:
+        """Return the records and their places, or those of one that cannot be decoded."""
         batch = self._batch
         if self._data[_MAGIC_AT] < _VERSION_2:
-            return list(batch)
-        if too_large(batch.compression_type, self._data[_RECORDS_AT:]):
-            last = batch.next_offset - 1
-            return [
-                _DefaultRecordPy(last, batch.max_timestamp, batch.timestamp_type, None, b"", [])
-            ]
+            return _placed(batch)
+        end = batch.next_offset
         try:
-            return list(batch)
+            if not too_large(batch.compression_type, self._data[_RECORDS_AT:]):
+                records, places = self._unpacked()
+                if _rising(places, batch.base_offset, end):
+                    return records, places
+        except (MemoryError, UnsupportedCodecError):
+            raise
+        except Exception:  # noqa: BLE001, S110 (total: it is about these bytes alone)
+            pass
+        stamp = batch.max_timestamp, batch.timestamp_type
+        return [_DefaultRecordPy(end - 1, *stamp, None, b"", [])], array("q", [end - 1])
+
+    def _unpacked(self) -> tuple[list[Any], array[int]]:
+        try:
+            return _placed(self._batch)
         except (UnicodeDecodeError, CorruptRecordException):
-            return list(_AnyHeaders(self._data))
+            return _placed(_AnyHeaders(self._data))
+
+
+def _placed(batch: Iterable[Any]) -> tuple[list[Any], array[int]]:
+    """Return the records of a batch, and their places."""
+    records = list(batch)
+    return records, array("q", map(_OFFSET, records))
+
+
+def _rising(places: array[int], first: int, end: int) -> bool:
+    """Tell whether places lie in ``[first, end)``, each behind the one before."""
+    if len(places) < 2:  # most are, of small feeds: arrays would cost them more
+        return not places or first <= places[0] < end
+    found = np.array(places)
+    return first <= places[0] and places[-1] < end and bool((found[1:] > found[:-1]).all())
 
 
 class _AnyHeaders(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka ships no stubs
@@ -106,6 +141,12 @@ class _AnyHeaders(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka ship
     def _maybe_uncompress(self) -> None:
         super()._maybe_uncompress()
         self._buffer = _AnyText(self._buffer)
+
+    def __next__(self) -> Any:
+        record = super().__next__()
+        if not -_TIMES_END <= record.timestamp < _TIMES_END:  # elsewhere it wraps
+            raise CorruptRecordException("a time beyond 64 bits")
+        return record
 
 
 class _AnyText(bytearray):
