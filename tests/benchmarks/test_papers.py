@@ -23,7 +23,7 @@ from benchmarks.papers.originals import (
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, tally
 from benchmarks.papers.trials import Outcome, measure
-from benchmarks.papers.workloads import Cells, Columns
+from benchmarks.papers.workloads import QUERIES, Cells, Columns
 from tests.support.papers import SLICE, SPANS, made_up
 
 
@@ -119,3 +119,33 @@ def test_the_reports_are_written(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["papers", name, "--runs=1", f"--data={SLICE}"])
     main()
     assert "## Figure" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("parts", [0, 3])
+def test_printed_algorithms_seldom_miss(parts):
+    """At s = c + 1 they miss at most beta, and what is decided early costs less."""
+    rng = np.random.default_rng(3)
+    original = OriginalProgressive(1.0, 0.05, 1e-5, 4, parts)
+    fired, lost = original.decide(np.ones(5_000), rng)
+    assert np.mean(~fired) < 0.05
+    fired, early = original.decide(np.full(5_000, -1e7), rng)
+    assert not fired.any()
+    assert early.max() == original.levels[0] < lost.mean()
+    assert np.isin(lost, original.levels).all()
+
+
+def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm():
+    """On made-up taxis every mechanism but NLM misses little, as in MIDE's figures."""
+    query = next(query for query in QUERIES if query.name == "taxi 34")
+    found = mide.by_query({"taxi": made_up("taxi")}, 20, queries=[query])
+    assert set(found) == {"taxi 34 H", "taxi 34 M", "taxi 34 L"}
+    for each in found.values():
+        assert set(each) == set(mide.MECHANISMS)
+        plain, chosen = each["PPWLM"], each["DPPWLM"]
+        assert chosen.value("mean") < plain.value("mean")
+        assert chosen.value("entropy") > plain.value("entropy")
+        worst = [each[name].value("worst") for name in ("TSLM", "NLM")]
+        assert worst == pytest.approx([1.3863, 1.3863], abs=1e-4)
+    low = found["taxi 34 L"]
+    assert low["TSLM"].positives > 100
+    assert max(each.fnr for name, each in low.items() if name != "NLM") < 0.06

@@ -13,6 +13,7 @@ from benchmarks.papers.pqd import study as pqd
 from benchmarks.papers.pqd import words as pqd_words
 from benchmarks.papers.pqd.data import AGES, QUERIES, Table
 from benchmarks.papers.pqd.originals import Band, Truncated, median_law
+from benchmarks.papers.pqd.study import EPSILON, SHARES, Case, Draws
 from benchmarks.papers.pqd.synthetic import synthetic
 from operators.noise.source import KeyedNoise
 
@@ -90,3 +91,23 @@ def test_the_report_is_written(tmp_path):
     ]
     assert pqd_words.far_from_law(found, 3)[0] == 0
     assert sum(pqd_words.chosen(found).values()) == 10 * len(QUERIES)
+
+
+@pytest.mark.parametrize("name", ["c1", "s1", "m1"])
+def test_errors_have_the_laws_they_are_compared_with(name):
+    """Over many runs every decider is wrong as often as its exact law says."""
+    table = made_up(300)
+    query = next(query for query in QUERIES if query.name == name)
+    case = Case.of(query, table, table)
+    case.reference += max(1, case.reference // 20)
+    draws = Draws(4_000, KeyedNoise(b"d"), np.random.default_rng(8))
+    compared = 0
+    for share in SHARES:
+        point = pqd.point(case, share, EPSILON, draws)
+        assert point.inside == (abs(case.answer - case.reference) < point.tau)
+        for decider, law in point.law.items():
+            if not np.isnan(law):
+                error = np.sqrt(law * (1 - law) / draws.runs)
+                assert abs(point.wrong[decider] - law) <= 5 * error + 1e-3
+                compared += 1
+    assert compared >= 10

@@ -13,18 +13,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.papers.svt.data import scores_of
+from benchmarks.papers.svt.data import load, scores_of
 from benchmarks.papers.svt.methods import (
+    BEST,
+    NAMES,
     Method,
     gaussian_scale,
+    methods,
     plan_of,
     rdp_scale,
     rdp_share,
     tail,
 )
+from benchmarks.papers.svt.study import PRINTED_MEAN, needed_negatives, table_5
 from benchmarks.papers.svt.trials import CAPS, best_possible, firsts, run, selected
 from operators.noise.source import KeyedNoise
-from operators.svt import ask, open_run
+from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
 
 SMALL = scores_of([14, 12, 11, 9, 9, 6, 3, 0], 3, None, 10)
 RUNS = 2_500
@@ -127,3 +131,35 @@ def test_renyi_accounting_gives_back_its_epsilon():
     orders = np.linspace(1.5, 2_000, 20_000)
     spent = 50 * np.minimum(share, orders * share**2 / 2)
     assert rdp.compute_epsilon(orders, spent, 1e-5)[0] == pytest.approx(0.9, rel=0.01)
+
+
+@pytest.mark.parametrize("scores", load(None).values(), ids=load(None))
+def test_methods_differ_as_table_3_says(scores):
+    """Noises and corrections are the table's, ours the library's plan, in every data set."""
+
+    def right(method):
+        noises = Exponential(method.query_scale), Laplace(method.threshold_scale)
+        return svt_correction(*noises, scores.negatives)
+
+    made = methods(scores, 1.0)
+    assert tuple(made) == NAMES
+    assert plan_of(scores, 1.0).epsilon_units <= 10**12
+    best, plain, renyi = (made[name] for name in (BEST, "SVT-Exp, none", f"{BEST}, RDP"))
+    assert best.query_scale == pytest.approx(plain.query_scale, rel=1e-6)
+    assert best.threshold_scale == pytest.approx(plain.threshold_scale, rel=1e-6)
+    assert best.correction == pytest.approx(right(best), abs=2)
+    assert renyi.correction == round(right(renyi))
+    assert made["SVT-Lap"].correction == made["SVT-Gau"].correction == 0
+    assert {made["SVT-Gum"].query, made["SVT-Gau"].threshold} == {"gum", "gau"}
+    assert made["SVT-Gau"].query_scale > made["SVT-Gau, RDP"].query_scale
+    spent = (1 - 1 / renyi.threshold_scale, scores.delta, scores.alarms)
+    assert rdp_share(*spent) == pytest.approx(1 / renyi.query_scale)
+
+
+def test_table_5_is_inverted():
+    """The means are the paper's but for its first; the k of an optimal correction is found."""
+    for epsilon, printed in PRINTED_MEAN.items():
+        scale, threshold = table_5(epsilon, "lap", 1)
+        assert (abs(scale - printed) < 0.01) == (epsilon != 0.01)
+        r = svt_correction(Exponential(scale), Laplace(threshold), 200)
+        assert needed_negatives(r, scale, threshold) == pytest.approx(200, rel=1e-9)

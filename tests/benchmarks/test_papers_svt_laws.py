@@ -7,6 +7,7 @@ for tests, but for claims that are theorems.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,22 @@ def test_success_is_the_sum_over_the_threshold(name, r, negatives, alpha):
 
 
 @pytest.mark.parametrize("name", PAIRS)
+def test_variances_and_means_are_those_of_the_laws(name):
+    """They are integrals of the tails, E[X] and E[X^2]."""
+    pair = PAIRS[name]
+    x = np.linspace(0, 60 * pair.query.scale, 2_000_001)
+    above, under = pair.query.survival(x), 1 - pair.query.survival(-x)
+    mean = np.trapezoid(above - under, x)
+    second = np.trapezoid(2 * x * (above + under), x)
+    assert pair.mean == pytest.approx(mean, abs=1e-4)
+    own = replace(pair, threshold=pair.query).variance / 2
+    assert own == pytest.approx(second - mean**2, rel=1e-4)
+    assert pair.variance == pytest.approx(
+        own + replace(pair, query=pair.threshold).variance / 2, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", PAIRS)
 def test_no_noise_is_more_successful_without_a_tolerance(name):
     """The peak of Equation 8 at alpha = 0 is k^k / (k + 1)^(k + 1), for every noise and scale."""
     pair = PAIRS[name]
@@ -59,6 +76,13 @@ def test_no_noise_is_more_successful_without_a_tolerance(name):
     assert pair.together(shared, 20) > pair.together(best, 20)
     if name in {"exp", "one-sided"}:
         assert best == pytest.approx(svt_correction(pair.query, pair.threshold, 20), rel=1e-4)
+
+
+def test_a_larger_tolerance_can_raise_the_correction():
+    """The paper's second takeaway of Figure 5 does not hold for every step."""
+    pair = pairs(1, 0.1, halved=True)["SVT-Exp"]
+    rs = [svt_correction(pair.query, pair.threshold, 10, a) for a in (0, 50, 100)]
+    assert rs[1] < rs[2] < rs[0]
 
 
 def test_noises_are_those_of_algorithm_2():
