@@ -120,8 +120,9 @@ def _claim_files(
     found = paths_by_feed(alarms, replayed)
     contents = {feed: digests_of(paths) for feed, paths in found.items()}
     claims = claims_on(contents, alarms, opened)
-    refuse_renamed(alarms, claims.names())
     others = claims.others()
+    held_as = ((feed, others[at].feed) for feed in found for at in found[feed] if at in others)
+    refuse_renamed(alarms, held_as)
     for path, held in others.items():
         click.echo(f"{path}: owned by ledger {held.ledger} at {held.place}")
     if others and not (saved or forget):

@@ -48,7 +48,6 @@ def held_cells(alarm: Alarm, key: WindowKey, progress: Progress) -> NDArray[np.b
     held = np.zeros(len(alarm.domain), dtype=np.bool_)
     end_ms = whole_window(alarm, key)[1]
     since_ms = end_ms - alarm.hold_ms
-    places = [{value: at for at, value in enumerate(values)} for values in alarm.domain.values]
     for decision in progress.decided(
         alarm.id, since_ms - alarm.calendar.longest_ms, key.start_ms - 1
     ):
@@ -56,10 +55,7 @@ def held_cells(alarm: Alarm, key: WindowKey, progress: Progress) -> NDArray[np.b
             continue
         for fired, group in released_alarms(decision):
             if since_ms <= whole_window(alarm, fired)[1] < end_ms:
-                cell = 0
-                for values, value in zip(places, group.values(), strict=True):
-                    cell = cell * len(values) + values[value]
-                held[cell] = True
+                held[alarm.domain.index(group.values())] = True
     return held
 
 

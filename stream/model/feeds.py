@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from fractions import Fraction
 
 __all__ = [
@@ -119,7 +120,7 @@ class Feed:
     watermark_key: bytes | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Domain:
     """The public groups of an alarm: every combination of its group fields' values.
 
@@ -144,6 +145,23 @@ class Domain:
         places = np.unravel_index(index, tuple(map(len, self.values)))
         chosen = zip(self.fields, self.values, places, strict=True)
         return {name: values[at] for name, values, at in chosen}
+
+    def index(self, values: Iterable[str]) -> int:
+        """Return the index of the group with these values.
+
+        Raises:
+            ValueError: they are none of a group.
+        """
+        index = 0
+        for value, places in zip(values, self._places, strict=True):
+            if value not in places:
+                raise ValueError("no group has this value")
+            index = index * len(places) + places[value]
+        return index
+
+    @cached_property
+    def _places(self) -> list[dict[str, int]]:
+        return [{value: at for at, value in enumerate(values)} for values in self.values]
 
 
 def required_fields(feed: Feed) -> frozenset[str]:

@@ -82,10 +82,6 @@ class FileClaims:
             if claim is not None and claim.ledger != self._mine.ledger
         }
 
-    def names(self) -> list[tuple[str, str]]:
-        """Return the feed of every file that another ledger holds, with what that one calls it."""
-        return [(self._feeds[path], claim.feed) for path, claim in self.others().items()]
-
     def refuse_others(self) -> None:
         """Refuse files that another ledger holds, and public ones that any ledger holds.
 

@@ -136,7 +136,6 @@ def _each(
 def _cell_of(domain: Domain, name: str) -> int | None:
     """Return the number of the group with these values, which commas part; ``None`` if none."""
     values = [name]
-    cell = 0
     try:
         if len(domain.fields) > 1:  # as in a CSV file: values with commas stand in quotes
             values = [
@@ -144,11 +143,9 @@ def _cell_of(domain: Domain, name: str) -> int | None:
             ]
         elif not domain.fields and name in ("", _ALL):
             values = []
-        for value, known in zip(values, domain.values, strict=True):
-            cell = cell * len(known) + known.index(value)
+        return domain.index(values)
     except (csv.Error, ValueError):  # another number of values, or one that is none
         return None
-    return cell
 
 
 def _units(value: Fraction, measure: Measure, at: Findings) -> int:

@@ -38,7 +38,7 @@ class AlertmanagerTarget(Poster):
     def __init__(self, name: str, *, url: str, resend_interval: int) -> None:
         super().__init__(f"alertmanager-{name}", f"{url.rstrip('/')}/api/v2/alerts")
         self.resend_s = resend_interval / 1000
-        self._standing: dict[str, Message] = {}
+        self._standing: dict[frozenset[tuple[str, str]], Message] = {}
 
     def remember(self, message: Message) -> None:
         """Say again what fires, as long as it stands, and for a while what is over.
@@ -46,7 +46,7 @@ class AlertmanagerTarget(Poster):
         Alerts are told apart by their labels: a group fires at another severity as another one.
         """
         if message.notice.status != "denied":
-            self._standing[str(sorted(_labels(message.notice).items()))] = message
+            self._standing[frozenset(_labels(message.notice).items())] = message
 
     async def send(self, messages: Sequence[Message]) -> None:
         """Post the alerts of a window at once."""

@@ -179,7 +179,8 @@ async def test_a_spare_worker_fetches_and_hears_of_errors():
     spare.assign_from_subscribed([])
     consumer._fetcher = Fetcher(consumer._client, spare)
     with pytest.raises(GroupAuthorizationFailedError):
-        await _reading()._loop(consumer, None)
+        async with asyncio.timeout(60):  # who does not fetch never hears
+            await _reading()._loop(consumer, None)
     await consumer.stop()
     assert spare.fetcher_idle_time < 1
 

@@ -158,9 +158,10 @@ async def test_nothing_is_acknowledged_that_kafka_does_not_take(monkeypatch):
     monkeypatch.setattr(forwarder, "AIOKafkaProducer", scene.producer)
     monkeypatch.setattr(scene.forwarder, "_client", scene.connected)
     running = asyncio.create_task(scene.forwarder.run())
-    while (4, 1) not in scene.happened:
-        assert not running.done()
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(60):
+        while (4, 1) not in scene.happened:
+            assert not running.done()
+            await asyncio.sleep(0.001)
     running.cancel()
     await asyncio.wait([running])
     away, sent = ["in", "stopped", "out"], ["in", b"a", b"b", b"vast"]
