@@ -10,7 +10,7 @@ from tempfile import gettempdir
 import pytest
 
 from tests.faults.campaign import first_violation
-from tests.faults.mutants import MUTANTS
+from tests.faults.mutants import MUTANTS, RARE
 from tests.faults.world import simulate
 
 SEEDS = 60
@@ -34,9 +34,6 @@ FOUND_FROM = {
     "late events are counted": 4,
 }
 """Where the hunt for a mutant begins, which is where it ended; at 0 where it is not told."""
-
-RARE = {"how far the clock is ahead is forgotten"}
-"""What none of 9,000 seeds finds: ``tests/unit/stream/kafka/test_clock.py`` catches it."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
