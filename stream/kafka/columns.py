@@ -19,7 +19,6 @@ what the same call had already taken of other partitions.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from aiokafka import TopicPartition
+    from numpy.typing import NDArray
 
     from stream.events.records import Headers
     from stream.kafka.headers import Batch
@@ -163,9 +163,9 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
 
     def _consumer_record(
         self, _partition: TopicPartition, batch: Batch
-    ) -> tuple[list[Any], array[int]]:
+    ) -> tuple[list[Any], NDArray[np.int64]]:
         """Return the records of a batch from the place on that was asked for, and their places."""
-        start = bisect_left(batch.offsets, self.next_fetch_offset)
+        start = int(batch.offsets.searchsorted(self.next_fetch_offset))
         return batch.records[start:], batch.offsets[start:]
 
 
@@ -182,7 +182,7 @@ class _Block:
         self.value: list[bytes | None] = []
         self.size = 0
 
-    def add(self, records: list[Any], offsets: array[int], *, with_headers: bool) -> None:
+    def add(self, records: list[Any], offsets: NDArray[np.int64], *, with_headers: bool) -> None:
         """Add the records of a batch.
 
         All of a batch are dated the same way; where the broker dated it, all at the same time.
@@ -190,12 +190,16 @@ class _Block:
         """
         value, first = list(map(_VALUE, records)), records[0]
         self.value += value
-        self.size += sum(map(len, filter(None, value)))  # without tombstones
-        self._offset.extend(offsets)
+        try:
+            self.size += sum(map(len, value))
+        except TypeError:  # a tombstone
+            self.size += sum(map(len, filter(None, value)))
+        self._offset.frombytes(offsets.tobytes())
         log_append = first.timestamp_type == LOG_APPEND_TIME
-        dated = [first] if log_append or first.timestamp is None else records
+        undated = first.timestamp is None
+        dated = [first] if log_append or undated else records
         self._alike += [len(records) // len(dated)] * len(dated)
-        self._timestamp_ms += [-1 if one.timestamp is None else one.timestamp for one in dated]
+        self._timestamp_ms += [-1] if undated else [one.timestamp for one in dated]
         self._log_append += [log_append] * len(dated)
         if with_headers:
             marks = [_marks(one.headers) if one.headers else () for one in records]
