@@ -63,9 +63,8 @@ def more_workers(commit: str, rounds: int) -> Iterator[str]:
     del commit
     found = workers.beside(rounds=rounds)
     yield from workers.table(found)
-    one, two = (statistics.median(each.events_per_s for each in some) for some in found.values())
     yield ""
-    yield _aim("two workers to one", two / one, least=1.7)
+    yield _aim("two workers to one", workers.ratio(found), least=1.7)
 
 
 def many_alarms(commit: str, rounds: int) -> Iterator[str]:

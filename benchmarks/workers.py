@@ -82,11 +82,10 @@ def beside(*, rounds: int) -> dict[int, list[Reading]]:
 def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
     """Yield what ``beside`` found as tables of Markdown, a line at a time: medians of rounds."""
     one, two = (_median(found) for found in taken.values())
-    ratio = two.events_per_s / one.events_per_s
     yield """\
 | events per second by the clock | one worker | two workers | ratio |
 |---|--:|--:|--:|"""
-    rates = f"{one.events_per_s:,.0f} | {two.events_per_s:,.0f} | {ratio:.2f}"
+    rates = f"{one.events_per_s:,.0f} | {two.events_per_s:,.0f} | {ratio(taken):.2f}"
     yield f"""\
 | JSON, two partitions, ledger in PostgreSQL | {rates} |
 
@@ -104,6 +103,13 @@ def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
         f"same work can be {cores / busy:.2f} times as fast here. By what they take of the "
         f"processor themselves they would be {2 * work:.2f} times as fast with cores to spare."
     )
+
+
+def ratio(taken: Mapping[int, Sequence[Reading]]) -> float:
+    """Return two workers' rate to one's: the median of rounds, as neighbours are slowed alike."""
+    one, two = taken.values()
+    rounds = zip(one, two, strict=True)
+    return statistics.median(after.events_per_s / before.events_per_s for before, after in rounds)
 
 
 def _median(found: Sequence[Reading]) -> Reading:

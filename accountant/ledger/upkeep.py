@@ -47,6 +47,11 @@ class Upkeep:
         with self._door.state() as state:
             return key in state.recovered
 
+    def taken_over(self) -> set[str]:
+        """Return the ledgers of which decisions were taken over as spent."""
+        with self._door.state() as state:
+            return {one.ledger_id for one in state.recovered_all()}
+
     def last_decided_ms(self) -> int | None:
         """Return when the ledger decided last, by its clock; ``None`` where it never did."""
         with self._door.state() as state:

@@ -48,7 +48,7 @@ def reconcile(alarms: Alarms, saved: tuple[Path, ...], *, forget: bool) -> None:
     with open_ledger(alarms) as opened:
         refuse_moved(alarms, opened)  # before a whole topic is read
         if saved:
-            seen = published_in(saved)
+            seen = published_in(opened, saved)
             charged, compared = take_over(alarms, opened, seen), len(seen)
         else:
             require_kafka(alarms, hint="give what replays printed: --published FILE.jsonl")
@@ -132,7 +132,7 @@ def _claim_files(
             "all the same, say --forget-what-is-gone: what these people lost is not counted",
         )
     _confirm(alarms, yes=yes)
-    seen = published_in(saved) if saved else []
+    seen = published_in(opened, saved) if saved else []
     charged = take_over(alarms, opened, seen)
     for path in claims.take_over():
         note(f"{path} is in a folder where this user cannot write")

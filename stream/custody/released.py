@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import WindowKey
 from stream.custody.published import Number, fields_altered
+from stream.custody.restoring import seen_by
 from stream.decisions.records import (
     AlarmRecord,
     CountRecord,
@@ -19,7 +20,7 @@ from stream.decisions.records import (
     alarm_id,
     alarms_digest,
 )
-from stream.decisions.release import alarm_records, count_records, decision_record, seen_decision
+from stream.decisions.release import alarm_records, count_records, decision_record
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
@@ -163,9 +164,10 @@ class _Comparing:
 
     def _of_another_timeline(self, one: Record, mine: DecisionRecord) -> bool:
         """Tell whether it is a decision that was taken over, under the number of another."""
-        if not isinstance(one, DecisionRecord) or self._unknown(one):
+        if one == mine or not isinstance(one, DecisionRecord) or self._unknown(one):
             return False
-        return seen_decision(one).digest != seen_decision(mine).digest
+        seen, own = seen_by(self._ledger, [one, mine])
+        return seen.digest != own.digest
 
     def by_record_alone(self, number: Number) -> Iterator[str]:
         """Compare what was published of a decision with the digest in its own record."""
@@ -189,10 +191,10 @@ class _Comparing:
 
     def _unknown(self, record: DecisionRecord) -> bool:
         try:
-            seen = seen_decision(record)
+            seen = seen_by(self._ledger, [record])
         except ValueError:
             return True
-        return bool(self._ledger.upkeep.unknown_decisions([seen]))
+        return bool(self._ledger.upkeep.unknown_decisions(seen))
 
 
 def _named(record: Record) -> str:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigChangedError, DataError, LedgerError
 from accountant.units import PrivacyUnit
 from stream.decisions.records import (
     DecisionRecord,
+    alarms_digest,
     decode_alarm,
     decode_count,
     decode_decision,
 )
 from stream.decisions.registration import registration, scopes_of, terms_of
-from stream.decisions.release import seen_decision
+from stream.decisions.release import released_ids, seen_decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
-__all__ = ["published_in", "records_in", "refuse_moved", "refuse_renamed", "take_over"]
+__all__ = ["published_in", "records_in", "refuse_moved", "refuse_renamed", "seen_by", "take_over"]
+
+_ALIKE = attrgetter("ledger_id", "key", "sequence", "epsilon_units", "alarm_count")
 
 
 def refuse_moved(alarms: Alarms, opened: Ledger) -> None:
@@ -93,10 +97,34 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
     return adopted
 
 
-def published_in(paths: Sequence[Path]) -> list[SeenDecision]:
+def seen_by(opened: Ledger, records: Sequence[DecisionRecord]) -> list[SeenDecision]:
+    """Return published decisions as a ledger reads them.
+
+    Where another copy of it drew for a window that it decided, too, number and cost are the same:
+    what fired then names the draw.
+
+    Raises:
+        ValueError: their times are not ones that Tocsin writes.
+    """
+    seen = list(map(seen_decision, records))
+    starts = [one.start_ms for one in seen]
+    fired = {
+        _ALIKE(own): alarms_digest(released_ids(own))
+        for query in {one.query for one in seen if one.ledger_id == opened.ledger_id}
+        for own in opened.progress.decided(query, min(starts), max(starts))
+    }
+    for at, (one, record) in enumerate(zip(seen, records, strict=True)):
+        digest = record.alarms_digest
+        if digest != fired.get(_ALIKE(one), digest):
+            seen[at] = replace(one, draw=one.draw or digest)
+    return seen
+
+
+def published_in(opened: Ledger, paths: Sequence[Path]) -> list[SeenDecision]:
     """Return the decisions that saved output of ``tocsin run --json`` shows; no more is charged.
 
     Args:
+        opened: the ledger that reads them.
         paths: of files with one record a line.
 
     Raises:
@@ -105,7 +133,7 @@ def published_in(paths: Sequence[Path]) -> list[SeenDecision]:
     files = ", ".join(map(str, paths))
     shown = (one for path in paths for one in records_in(path))
     try:
-        found = [seen_decision(one) for one in shown if isinstance(one, DecisionRecord)]
+        found = seen_by(opened, [one for one in shown if isinstance(one, DecisionRecord)])
     except ValueError as error:
         raise DataError(f"{files}: a decision is not Tocsin's: {error}") from None
     if not found:

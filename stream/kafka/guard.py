@@ -10,6 +10,7 @@ from accountant.errors import (
     LedgerRolledBackError,
     LogChangedError,
 )
+from stream.custody.restoring import seen_by
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
 from stream.kafka.topics import check
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
+    from stream.decisions.records import DecisionRecord
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms, KafkaSettings
 
@@ -154,7 +156,7 @@ def seen_decisions(
         LogChangedError: there is no such topic.
     """
     kafka = require_kafka(alarms)
-    found: list[SeenDecision] = []
+    found: list[DecisionRecord] = []
     concerned = {ledger.ledger_id, *others}
 
     def take(value: bytes | None) -> None:
@@ -162,9 +164,11 @@ def seen_decisions(
         with suppress(DataError, ValueError):
             record = decode_decision(value or b"")
             if record.ledger in concerned or record.alarm in alarms.running:
-                found.append(seen_decision(record))
+                seen_decision(record)  # else its times are not Tocsin's
+                found.append(record)
 
-    return Published(found, read_records(kafka, kafka.decisions_topic, since_ms, take))
+    since = read_records(kafka, kafka.decisions_topic, since_ms, take)
+    return Published(seen_by(ledger, found), since)
 
 
 def read_records(

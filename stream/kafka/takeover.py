@@ -55,7 +55,8 @@ def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenO
     Args:
         alarms: the configuration.
         ledger: open.
-        forget: go on also where the topic does not reach back to what the ledger decided last.
+        forget: go on also where the topic does not reach back to what the ledger decided last, or
+            to the first claim of another one of which it has taken nothing over.
 
     Raises:
         DependencyError: Kafka cannot be reached.
@@ -66,7 +67,10 @@ def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenO
     others, _ = witness.once(_known)
     published = seen_decisions(alarms, ledger, others=others)
     if not forget:
-        _refuse_gone(published, ledger.upkeep.last_decided_ms() or 0, alarms.timezone)
+        taken = ledger.upkeep.taken_over()
+        since = [from_iso_utc(one.since) for name, one in others.items() if name not in taken]
+        since.append(ledger.upkeep.last_decided_ms() or 0)
+        _refuse_gone(published, min(since), alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
     witness.once(Witness.settle)
     return TakenOver(len(published.decisions), charged, [])

@@ -153,7 +153,9 @@ class Metrics:
         """Show the ledger as it stands; that it could be read says that it answers."""
         self.readiness.answered(LEDGER)
         for alarm in status.queries.values():
-            if not alarm.removed:  # nobody publishes what it may have left
+            if alarm.removed:  # nobody publishes what it may have left
+                self._custodian.unpublished.labels(alarm.query).set(0)
+            else:
                 self._show_alarm(alarm)
         for scope in status.scopes.values():
             self._show_scope(scope)

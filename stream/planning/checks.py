@@ -156,7 +156,9 @@ def _ordinary(law: DetectionCurve, alarm: Alarm) -> Iterator[tuple[int, float, s
     """Yield cells with a count at which they should not fire, where that is, and what to change."""
     condition = alarm.condition
     # Averages and quantiles of nothing are NULL: check warns where a tolerance hides that.
-    if law.steps is not None and all(spec.never_negative for spec in alarm.aggregates):
+    if law.steps is not None and all(
+        spec.adds_up or spec.never_negative for spec in alarm.aggregates
+    ):
         empty = np.zeros((condition.statistics, condition.cells), np.int64)
         scores = score_of(condition, alarm.aim.tolerances).read(empty)
         if (quiet := scores[scores < 0]).size:

@@ -23,7 +23,6 @@ from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, severity_chances
 from stream.model.alarm import ALONE, AggregateSpec
-from stream.planning.search import alike
 from stream.planning.tolerances import ADDED_UP
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from operators.base import Operator
     from stream.model.alarm import Alarm
 
-__all__ = ["DetectionCurve", "whole", "why_not"]
+__all__ = ["DetectionCurve", "cells_alike", "whole", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +148,7 @@ class DetectionCurve:
         rows += [level.distances for level in alarm.aim.severities]
         if alarm.baseline is None:
             return []
-        return alike(self.thresholds, self.references, alarm.baseline, *rows)
+        return cells_alike(self.thresholds, self.references, alarm.baseline, *rows)
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return at which aggregates a cell should fire.
@@ -265,3 +264,13 @@ def _is_after(text: str) -> bool:
 def whole(number: Fraction | float) -> int:
     """Return the nearest integer, halves rounded up."""
     return int((Fraction(number) + Fraction(1, 2)) // 1)
+
+
+def cells_alike(*rows: NDArray[np.float64] | NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return a cell of each kind that has the same figures, with how many there are of it.
+
+    Args:
+        rows: of figures, shape (cells,) each.
+    """
+    _, cells, sizes = np.unique(np.stack(rows), axis=1, return_index=True, return_counts=True)
+    return list(zip(cells.tolist(), sizes.tolist(), strict=True))

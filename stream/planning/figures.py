@@ -14,6 +14,7 @@ import numpy as np
 
 from accountant.budget.plan import epsilon_needed
 from accountant.units import PrivacyUnit, from_loss_units
+from operators.search import smallest
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import scope_of
 from stream.model.holds import in_runs
@@ -23,7 +24,6 @@ from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
 from stream.planning.playing import played
 from stream.planning.runs import missed_given_no_alarm
-from stream.planning.search import smallest
 from stream.planning.solver.solver import solve
 from stream.planning.totals import totals
 from stream.planning.utility import utility_of

@@ -70,12 +70,16 @@ def resolve(path: Path, again: Collection[str] = (), *, everything: bool = False
     before = read_lock(path)
     kept = {name: one for name, one in before.entries.items() if name not in again}
     found = _resolved(path, {} if everything else kept, before)
-    alarms = found.report.alarms
-    fits = alarms is None or budget_plan(as_solved(alarms, found.solved)).fits
-    if everything or not kept or (fits and not found.unmet):
+    if everything or not kept or _fits(found):
         return found
     anew = _resolved(path, {}, before)
-    return found if anew.unmet and not found.unmet else anew
+    return anew if found.unmet or _fits(anew) else found
+
+
+def _fits(found: Resolved) -> bool:
+    alarms = found.report.alarms
+    fits = alarms is None or budget_plan(as_solved(alarms, found.solved)).fits
+    return fits and not found.unmet
 
 
 def changes(before: Lock, after: Lock) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
@@ -117,7 +118,8 @@ def log_writer(
             nonlocal waiting_bytes
             for logged in records:
                 waiting.append(_row(logged))
-                waiting_bytes += len(logged.record.value or b"")
+                parts = chain((logged.record.value, logged.key), *logged.record.headers)
+                waiting_bytes += sum(map(len, filter(None, parts)))
                 if len(waiting) >= _ROWS_PER_GROUP or waiting_bytes >= _BYTES_PER_GROUP:
                     flush()
 

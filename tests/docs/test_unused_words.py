@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from deploy.site.reference import PAGES
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT
 
 INSTEAD = r"""
 rings?|rang|rung|ringing                               fire, fired
@@ -122,18 +121,6 @@ def test_the_fields_words_are_used(place):
     """Pages, helps, dashboards, chart, compose file, alerts and the board: none of these words."""
     words = found(PLACES[place])
     assert len(words) <= STILL.get(place, 0), words
-
-
-@pytest.mark.parametrize("page", sorted({place for place, _ in pages()} - {"CHANGELOG.md"}))
-def test_no_command_has_a_name_of_old(page):
-    """In code as in prose; a field called `count` is none."""
-    names = "bridge|deliver|dump|grow|accept|claim|mark-spent|retire|set-clock"
-    assert not re.findall(rf"`(?:{names})[` ]|tocsin (?:{names}|count)\b", text_of(page))
-
-
-def test_exceptions_are_pages_made_from_the_code():
-    """What is written by hand has none."""
-    assert set(STILL) <= {f"docs/{page}" for page in PAGES}
 
 
 @pytest.mark.parametrize(

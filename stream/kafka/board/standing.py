@@ -177,10 +177,16 @@ class Standings:
         return len(self._heard) > _MOST_ALARMS
 
     def all(self) -> tuple[Standing, ...]:
-        """Return all that is shown by name, configured ones of which nothing was heard, too."""
+        """Return all that is shown by name, configured ones of which nothing was heard, too.
+
+        What fires is, and what was to be heard of first: one that is overdue is heard of last.
+        """
+        by_due = sorted(self._heard, key=lambda name: self._heard[name].due_ms)
         names = {
             *list(self.subscription.lifecycles)[:_MOST_ALARMS],
             *list(self._heard)[-_MOST_ALARMS:],
+            *by_due[:_MOST_ALARMS],
+            *(name for name, one in self._heard.items() if one.firings),
         }
         return tuple(self._heard.get(name, Standing(name)) for name in sorted(names))
 

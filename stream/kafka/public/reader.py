@@ -200,8 +200,8 @@ class Reader:
         return True
 
     async def caught_up(self) -> bool:
-        """Tell whether all was read that was delivered; with no group, all that was there."""
-        return await self._is_at(self._committed)
+        """Tell whether all that was delivered was read and has come out; with no group, all."""
+        return not self._pairing.blocked and await self._is_at(self._committed)
 
     def _partitions(self, topic: str) -> list[TopicPartition]:
         found = self._consumer.partitions_for_topic(topic)

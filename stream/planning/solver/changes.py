@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.budget.plan import epsilon_needed
 from accountant.units import PrivacyUnit
+from operators.search import rounded, rounded_index, smallest
 from stream.config.alarms.tolerances import highest_tolerance, tolerance_text
 from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 from stream.model.requirements import FalseAlarmRate
 from stream.planning.budget import budget_plan, periods_of
-from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.solver.search import MOST_RATE, as_written, best_of, cheapest
 from stream.planning.stretching import covers_as_much, longest_stretch, stretched, window_text
 
@@ -116,7 +116,7 @@ def _smallest(
     Args:
         kind: what changes.
         changed: a case by the number.
-        low: as :func:`stream.planning.search.smallest`, like ``high`` and ``near``.
+        low: as :func:`operators.search.smallest`, like ``high`` and ``near``.
         high: the largest number.
         value: what the number stands for.
         text: what to write, with fields for kind and value.

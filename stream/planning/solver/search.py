@@ -21,11 +21,12 @@ import numpy as np
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.registry import DEFAULT, OFFERED, create, mechanism_of
+from operators.search import index_within, largest, rounded, rounded_index
 from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import as_charged, run_of
 from stream.model.holds import in_runs
-from stream.planning.search import alike, index_within, largest, rounded, rounded_index
+from stream.planning.detection import cells_alike
 from stream.planning.solver.candidates import Candidate
 from stream.planning.solver.ways import ways
 
@@ -231,7 +232,7 @@ def _false_alarms(case: Case, operator: Operator) -> float | None:
     if case.baseline is None:
         return 0.0
     window, total = _baseline_window(case), 0.0
-    for cell, size in alike(case.atom.thresholds, case.baseline):
+    for cell, size in cells_alike(case.atom.thresholds, case.baseline):
         chances = operator.chances(cell, window[:, [cell]])
         if chances is None:
             return None

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
+from operators.search import largest, smallest
 from stream.decisions.schedule import windows_within
-from stream.planning.search import largest, smallest
 from stream.planning.templates.answers import Measured
 from stream.windows.instants import iso_utc
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -59,12 +60,23 @@ def test_an_alarm_that_fires_at_its_baseline_has_low_utility(tmp_path, baseline,
         ("COUNT(*) < 4", "0.9", []),
         ("COUNT(*) > 4 AND COUNT(DISTINCT person) > 4", "0.9", [Objections.LOW_UTILITY]),
         ("COUNT(*) < 4 OR COUNT(DISTINCT person) > 4", "0.9", []),
+        (
+            "2 * COUNT(*) - SUM(n) > 4 AND 3 * COUNT(*) - SUM(n) > 4",
+            "0.9",
+            [Objections.LOW_UTILITY],
+        ),
     ],
 )
 def test_an_alarm_that_fires_for_nobody_has_low_utility(tmp_path, aggregate, max_fpr, kinds):
     """Unless an empty group is what it is to fire for."""
     mechanism = f"mechanism: {{tslm: {{max_fpr: {max_fpr}}}}}"
-    path = configuration(tmp_path, aggregate=aggregate, epsilon_max="9", more=mechanism)
+    path = configuration(
+        tmp_path,
+        aggregate=aggregate,
+        tolerance=dict.fromkeys(re.split(" AND | OR ", aggregate), 1),
+        epsilon_max="9",
+        more=mechanism,
+    )
     assert [one.kind for one in objections(load(Path(path), environ={}))] == kinds
 
 

@@ -212,12 +212,12 @@ def test_counts_that_their_topic_has_forgotten_are_not_missed(counted):
 
 def test_saved_output_with_counts_is_read_and_charges_none(counted, tmp_path):
     """As `run --json` prints it; what is no record at all is still refused."""
-    _, _, records = counted
+    _, ledger, records = counted
     path = tmp_path / "published.jsonl"
     path.write_bytes(b"".join(encode(one) + b"\n" for one in records))
     assert list(records_in(path)) == records
     decisions = [one for one in records if isinstance(one, DecisionRecord)]
-    assert published_in([path]) == [seen_decision(one) for one in decisions]
+    assert published_in(ledger, [path]) == [seen_decision(one) for one in decisions]
 
 
 @pytest.mark.parametrize(

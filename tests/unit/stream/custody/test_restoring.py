@@ -6,11 +6,12 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from msgspec.structs import replace
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.custody.restoring import take_over
+from stream.custody.restoring import seen_by, take_over
 from stream.decisions.records import decode_decision, encode
 from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
@@ -40,6 +41,18 @@ def _published(alarms, folder):
         released = Replay(alarms, ledger, {"badges": [Path(events(folder))]}).run()
         records = [decision_record(alarms.by_name[one.key.query], alarms, one) for one in released]
     return [seen_decision(decode_decision(encode(record))) for record in records]
+
+
+def test_what_another_copy_drew_for_the_same_window_is_charged_too(tmp_path):
+    """Number, cost and how many fired are alike; who fired tells it from a second reading."""
+    alarms = _configured(tmp_path / "live", "event")
+    with open_ledger(alarms) as ledger:
+        released = Replay(alarms, ledger, {"badges": [Path(events(tmp_path))]}).run()
+        own = next(one for one in released if one.alarm_count)
+        record = decision_record(alarms.by_name[own.key.query], alarms, own)
+        for digest, charged in ((record.alarms_digest, 0), ("0" * 32, 1)):
+            seen = seen_by(ledger, [replace(record, alarms_digest=digest)])
+            assert take_over(alarms, ledger, seen) == charged
 
 
 def _spent(alarms):

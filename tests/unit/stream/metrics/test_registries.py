@@ -208,8 +208,9 @@ def test_a_removed_alarm_is_shown_no_more():
     """Nobody publishes what it may have left: an alert about that would never end."""
     metrics = fresh_metrics()
     status = ledger_status()
-    gone = replace(status.queries["crowd"], unpublished=12, removed=True)
-    metrics.ledger(replace(status, queries={"crowd": gone}))
+    for removed in (False, True):
+        gone = replace(status.queries["crowd"], unpublished=12, removed=removed)
+        metrics.ledger(replace(status, queries={"crowd": gone}))
     shown = lines_of(metrics.custodian, "tocsin_unpublished_decisions")
     assert 'tocsin_unpublished_decisions{alarm="crowd"} 0.0' in shown
 

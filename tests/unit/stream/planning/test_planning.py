@@ -8,14 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant.units import to_loss_units
+from operators.search import rounded, rounded_index
 from stream.decisions.registration import registration, shape_of
 from stream.planning.budget import REFERENCE_MS, budget_plan, period_table, planned_shape
 from stream.planning.figures import figures
-from stream.planning.search import largest, rounded, rounded_index, smallest
 from stream.planning.shown import number
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
@@ -182,29 +180,6 @@ def test_kinds_of_periods_hold_the_most_windows(period, calendar):
     first, last = (period.first_starting_at(REFERENCE_MS + days * DAY_MS) for days in (0, 2 * 366))
     counted = (len(list(touching(calendar, *period.bounds(at)))) for at in range(first, last + 1))
     assert period_table(Periods(period)).windows(calendar).max() == max(counted)
-
-
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(-5, 70), st.booleans())
-def test_smallest_finds_the_edge(low, span, edge, near):
-    """Wherever it begins, the search ends at the first number that fits, asking inside only."""
-    high = low + span
-
-    def at_least(number):
-        assert low < number <= high
-        return number >= edge
-
-    first = max(edge, low + 1)
-    assert smallest(at_least, low, high, near=near) == (first if first <= high else None)
-    assert largest(lambda number: not at_least(number), low, high) == min(high, first - 1)
-
-
-@given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**6))
-def test_three_digits_are_rounded_up(value):
-    """The least number of three significant digits that is not below."""
-    index = rounded_index(value)
-    assert rounded(index - 1) < value <= rounded(index)
-    assert rounded_index(rounded(index)) == index
-    assert len(f"{rounded(index).numerator}".strip("0")) <= 3 or rounded(index) < 1
 
 
 def test_a_figure_beyond_all_numbers_is_shown():

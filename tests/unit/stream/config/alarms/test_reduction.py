@@ -24,8 +24,6 @@ from tests.support.reference import weighed
 
 HALF = Fraction(1, 2)
 QUANTILES = [HALF, Fraction(1, 4), Fraction(9, 10), Fraction(2, 3)]
-EVENT = int | Fraction | None
-"""One event: its value in granules before clipping, or no value."""
 
 
 def clipped(aggregate, value):

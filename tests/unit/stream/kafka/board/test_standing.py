@@ -128,8 +128,9 @@ def test_nothing_grows_without_end():
     assert (len(crowd.seen), crowd.firings, crowd.seen[-1].alarms) == (3, 600, 600)
     assert len(crowd.firing) == len(crowd.seen[-1].fired) == 256
     assert not scene.standings.forgotten
-    for number in range(100):
+    for number in range(200):
         scene.hour(0, alarm=f"alarm-{number:03}")
     kept = [each.alarm for each in scene.standings.all()]
-    assert kept == [f"alarm-{number:03}" for number in range(36, 100)]
+    # Those heard of last, those due first, and what fires.
+    assert kept == [f"alarm-{at:03}" for at in (*range(64), *range(136, 200))] + ["crowd"]
     assert scene.standings.forgotten

@@ -43,3 +43,5 @@ def test_alarms_that_are_gone_are_given_up_though_records_come_without_a_pause(m
     reader = Reader(setup_of().subscription.kafka, Mock(), Position())
     reader._committed[""] = 0
     assert [window.whole for window in asyncio.run(reader.read())] == [False, True]
+    reader._pairing = Mock(blocked=True)
+    assert not asyncio.run(reader.caught_up())
