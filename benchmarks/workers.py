@@ -99,6 +99,7 @@ def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
     busy = sum(one.processor_ns.values()) * one.events_per_s / 1e9
     work = one.processor_ns["workers"] / two.processor_ns["workers"]
     yield (
+        "The ratio is the median of the rounds'. "
         f"One worker and what serves it keep {busy:.2f} of {cores} cores busy: two that do the "
         f"same work can be {cores / busy:.2f} times as fast here. By what they take of the "
         f"processor themselves they would be {2 * work:.2f} times as fast with cores to spare."
