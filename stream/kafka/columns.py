@@ -18,6 +18,7 @@ what the same call had already taken of other partitions.
 
 from __future__ import annotations
 
+import time
 from array import array
 from itertools import chain
 from operator import attrgetter
@@ -45,9 +46,10 @@ __all__ = ["LOG_APPEND_TIME", "Fetched", "as_columns", "fetch"]
 LOG_APPEND_TIME: Final = 1
 """How aiokafka says that the broker set a record's timestamp."""
 
-_BLOCK_RECORDS: Final = 1 << 17  # of small events: as many as one fetch of a partition brings
-_BLOCK_BYTES: Final = 1 << 26  # of values and marks: batches unpack to more than was fetched
-_BLOCKS: Final = 4
+_BLOCK_RECORDS = 1 << 17  # of small events: as many as one fetch of a partition brings
+_BLOCK_BYTES = 1 << 26  # of values and marks: batches unpack to more than was fetched
+_BLOCK_S = 0.5  # nobody's heartbeat waits for more: keys and headers take time, too
+_BLOCKS = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 
 _VALUE = attrgetter("value")
@@ -153,7 +155,8 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
             if records is None:
                 break
             block.add(*records, with_headers=self.with_headers)
-            if len(block.value) >= _BLOCK_RECORDS or block.size >= _BLOCK_BYTES:
+            full = len(block.value) >= _BLOCK_RECORDS or block.size >= _BLOCK_BYTES
+            if full or time.monotonic() > block.until_s:
                 yield block.columns()
                 block = _Block()
         if block.value:
@@ -181,6 +184,7 @@ class _Block:
         self._headers: list[Headers] = []
         self.value: list[bytes | None] = []
         self.size = 0
+        self.until_s = time.monotonic() + _BLOCK_S
 
     def add(self, records: list[Any], offsets: NDArray[np.int64], *, with_headers: bool) -> None:
         """Add the records of a batch.

@@ -17,7 +17,7 @@ batch, and a codec that is not installed.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from aiokafka.consumer import fetcher
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "TolerantRecords", "tolerate_headers"]
 
-_MAGIC_AT: Final = 16
-_VERSION_2: Final = 2
-_RECORDS_AT: Final = 61
-_TIMES_END: Final = 1 << 63
+_MAGIC_AT = 16
+_VERSION_2 = 2
+_RECORDS_AT = 61
+_TIMES_END = 1 << 63
+_MOST_AGAIN = 1 << 23  # bytes: it takes seconds, and a session ends after some
 
 _OFFSET = attrgetter("offset")
 
@@ -141,6 +142,8 @@ class _AnyHeaders(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka ship
 
     def _maybe_uncompress(self) -> None:
         super()._maybe_uncompress()
+        if len(self._buffer) > _MOST_AGAIN:
+            raise CorruptRecordException("too much to read again")
         self._buffer = _AnyText(self._buffer)
 
     def __next__(self) -> Any:

@@ -32,12 +32,12 @@ what it expects to be left: with a ``batch.size`` of a megabyte, events all alik
 """
 
 _GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4
-_MOST_OF_A_BYTE: Final = {_GZIP: 1032, _LZ4: 255, _ZSTD: 1 << 15}
+_MOST_OF_A_BYTE = {_GZIP: 1032, _LZ4: 255, _ZSTD: 1 << 15}
 """A block of zstd takes 4 bytes at least, and holds 128 KiB at most."""
-_XERIAL: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER_BYTES: Final = 16
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES = 16
 
-_NO_ROOM: Final = "whole buffer"  # how cramjam says that more came out than there was room for
+_NO_ROOM = "whole buffer"  # how cramjam says that more came out than there was room for
 
 
 def too_large(codec: int, body: memoryview) -> bool:

@@ -17,7 +17,7 @@ import asyncio
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from aiokafka import AIOKafkaProducer
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Forwarder"]
 
-_PAUSE_S: Final = 1.0
-_REQUEST_MS: Final = 10_000
-_SENT_S: Final = 20.0
-_STOP_S: Final = 5.0
-_FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
-_MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
-_MOST_BYTES: Final = 600_000  # of a packet: 64 of them are 38 MB
-_SMALL: Final = 8_000  # bytes of an event; aiokafka makes no batch of several above 16 kB
-_TAKEN_OVER: Final = 0x8E
-_FAILED: Final = 128  # reason codes from here on refuse
+_PAUSE_S = 1.0
+_REQUEST_MS = 10_000
+_SENT_S = 20.0
+_STOP_S = 5.0
+_FOR_EVER_S = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
+_MOST_OPEN = 64  # messages that the broker sends before it waits for acknowledgements
+_MOST_BYTES = 600_000  # of a packet: 64 of them are 38 MB
+_SMALL = 8_000  # bytes of an event; aiokafka makes no batch of several above 16 kB
+_TAKEN_OVER = 0x8E
+_FAILED = 128  # reason codes from here on refuse
 
 
 @dataclass(eq=False)

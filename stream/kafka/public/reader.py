@@ -17,7 +17,7 @@ import sys
 import time
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Position", "Reader", "delivered_to", "run_on"]
 
-_POLL_MS: Final = 500
-_LOOK_S: Final = 5.0
-_FIRST_S: Final = 60.0  # one record, which is there
-_MOST_RECORDS: Final = 5_000
+_POLL_MS = 500
+_LOOK_S = 5.0
+_FIRST_S = 60.0  # one record, which is there
+_MOST_RECORDS = 5_000
 
 
 def run_on(kafka: KafkaSettings, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
