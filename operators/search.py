@@ -43,10 +43,7 @@ def least(fits: Callable[[int], bool], low: int, guess: int) -> int:
             low, high, stride = high, high + stride, 2 * stride
             if fits(high):
                 break
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return largest(lambda middle: not fits(middle), low, high - 1) + 1
 
 
 def passing_zero(rising: Callable[[float], float], low: float, high: float) -> float:

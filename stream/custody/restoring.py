@@ -107,10 +107,10 @@ def seen_by(opened: Ledger, records: Sequence[DecisionRecord]) -> list[SeenDecis
         ValueError: their times are not ones that Tocsin writes.
     """
     seen = list(map(seen_decision, records))
-    starts = [one.start_ms for one in seen]
     fired = {
         _ALIKE(own): alarms_digest(released_ids(own))
         for query in {one.query for one in seen if one.ledger_id == opened.ledger_id}
+        for starts in [[one.start_ms for one in seen if one.query == query]]
         for own in opened.progress.decided(query, min(starts), max(starts))
     }
     for at, (one, record) in enumerate(zip(seen, records, strict=True)):

@@ -131,8 +131,8 @@ def _rising(places: NDArray[np.int64], first: int, end: int) -> bool:
     """Tell whether places lie in ``[first, end)``, each behind the one before."""
     if len(places) == end - first and places.tobytes() == np.arange(first, end).tobytes():
         return True  # most are: the check is a third as long
-    within = not len(places) or (first <= places[0] and places[-1] < end)
-    return bool(within and (places[1:] > places[:-1]).all())
+    around = np.concatenate(([first - 1], places, [end]))
+    return bool((around[1:] > around[:-1]).all())
 
 
 class _AnyHeaders(_DefaultRecordBatchPy):  # type: ignore[misc]  # aiokafka ships no stubs

@@ -78,8 +78,7 @@ def resolve(path: Path, again: Collection[str] = (), *, everything: bool = False
 
 def _fits(found: Resolved) -> bool:
     alarms = found.report.alarms
-    fits = alarms is None or budget_plan(as_solved(alarms, found.solved)).fits
-    return fits and not found.unmet
+    return not found.unmet and (alarms is None or budget_plan(as_solved(alarms, found.solved)).fits)
 
 
 def changes(before: Lock, after: Lock) -> Iterator[str]:

@@ -179,8 +179,9 @@ class Writer:
 
     def alarms(self, known: Standings, now_ms: int) -> tuple[AlarmView, ...]:
         """Return what is shown of every alarm, by name."""
-        late = overdue(known.all(), now_ms)
-        return tuple(self._alarm(each, late=each.alarm in late) for each in known.all())
+        standings = known.all()
+        late = overdue(standings, now_ms)
+        return tuple(self._alarm(each, late=each.alarm in late) for each in standings)
 
     def _alarm(self, standing: Standing, *, late: bool) -> AlarmView:
         seen, domain = standing.seen, self._setup.groups.get(standing.alarm)

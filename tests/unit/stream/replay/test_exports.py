@@ -27,7 +27,10 @@ def written(path, records):
     return path
 
 
-MANY = [LoggedRecord(0, Record(at, at, True, None), str(at).encode()) for at in range(1_050)]
+MANY = [
+    LoggedRecord(0, Record(at, at, True, str(at)[: at % 2].encode()), str(at)[at % 2 : 1].encode())
+    for at in range(1_050)
+]
 
 
 @pytest.mark.parametrize("most", ["_ROWS_PER_GROUP", "_BYTES_PER_GROUP"])
