@@ -19,6 +19,8 @@ JOBS ?= 6
 # Images set it. Every process would compile Tocsin and its tests again: half a second a command,
 # ten for each process of the tests.
 unexport PYTHONDONTWRITEBYTECODE
+# As `tocsin` does: threads of BLAS spin beside the tests' processes.
+export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: help
 help:  ## list the targets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,9 +66,6 @@ def _forget_the_disk(connection: Any, record: Any, _proxy: object) -> None:
         connection.execute("PRAGMA synchronous=OFF")
         record.info["forgets"] = True  # as long as this connection lives
 
-
-# kafka-python warns whenever a busy machine lets its loop wait for a tenth of a second.
-logging.getLogger("kafka").setLevel(logging.ERROR)
 
 remember_the_schema()
 import_quickly()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from functools import partial
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.helpers import create_ssl_context
 from faust.auth import SASLCredentials, SSLCredentials
 from kafka.errors import KafkaError as AdminError
+from kafka.net.compat import KafkaNetClient
 
 from accountant.errors import DependencyError
 
@@ -70,17 +72,21 @@ def reaching(
 
 def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:
     """Return keyword arguments for aiokafka's clients."""
-    named = {key: text for key, text in _named(kafka).items() if not key.startswith("ssl_")}
     return {
         "bootstrap_servers": kafka.bootstrap,
         "ssl_context": _ssl_context(kafka.security),
-        **named,
+        **{key: text for key, text in _named(kafka).items() if not key.startswith("ssl_")},
     }
 
 
 def admin_arguments(kafka: KafkaSettings) -> dict[str, Any]:
     """Return keyword arguments for kafka-python's clients."""
-    return {"bootstrap_servers": kafka.bootstrap.split(","), **_named(kafka)}
+    return {
+        "bootstrap_servers": kafka.bootstrap.split(","),
+        # Its loop warns wherever a busy machine lets it wait for a tenth of a second.
+        "kafka_client": partial(KafkaNetClient, slow_task_threshold_secs=0),
+        **_named(kafka),
+    }
 
 
 def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
@@ -122,13 +128,12 @@ def mqtt_arguments(
         password: empty for none.
         cafile: authorities of the broker's certificate, for TLS; empty for none.
     """
-    secure = create_default_context(cafile=cafile) if cafile else None
     return {
         "hostname": address[0],
         "port": address[1],
         "username": username or None,
         "password": password or None,
-        "tls_context": secure,
+        "tls_context": create_default_context(cafile=cafile) if cafile else None,
         "timeout": _MQTT_S,
     }
 

@@ -60,9 +60,12 @@ class ClientLines(logging.Handler):
             error = _error(record)
             # A client tries again by itself: a worker that starts finds no coordinator yet.
             severe = record.levelno >= logging.ERROR and not getattr(error, "retriable", False)
-            level = Level.ERROR if severe else Level.WARNING
-            place = f"{record.funcName}:{record.lineno}"
-            self.log().client(level, record.name, place, "" if error is None else error.__name__)
+            self.log().client(
+                Level.ERROR if severe else Level.WARNING,
+                record.name,
+                f"{record.funcName}:{record.lineno}",
+                error.__name__ if error else "",
+            )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the standard name
         """Say nothing: the standard library would print the record with all it holds."""

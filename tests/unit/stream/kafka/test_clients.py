@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import Fetcher
 
-from stream.kafka.clients import stop_consumer
+from stream.kafka.clients import admin_arguments, stop_consumer
 
 
 class Connections:
@@ -51,3 +52,14 @@ async def test_who_is_cancelled_while_stopping_ends():
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
+
+
+def test_a_busy_machine_is_no_warning(caplog):
+    """Whoever watches would read that kafka-python had to wait for a tenth of a second."""
+
+    async def wait():
+        time.sleep(0.2)  # noqa: ASYNC251  # as long as a step of its loop that gets no processor
+
+    client = admin_arguments(SimpleNamespace(bootstrap="", security={}))["kafka_client"]()
+    client._net.run(wait)
+    assert caplog.text == ""
