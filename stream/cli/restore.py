@@ -92,9 +92,9 @@ def take_ownership(
         else:
             from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
 
-            for ledger_id, held in takeover.held_by_others(alarms, opened).items():
+            for held in takeover.held_by_others(alarms, opened):
                 since = moment_text(from_iso_utc(held.since), alarms.timezone)
-                click.echo(f"topic {held.topic}: owned by ledger {ledger_id} on {since}")
+                click.echo(f"topic {held.topic}: owned by ledger {held.ledger} on {since}")
             _confirm(alarms, yes=yes)
             done = takeover.transfer(alarms, opened, forget=forget)
             click.echo(

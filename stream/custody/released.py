@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from accountant.costs.charges import WindowKey
 from stream.custody.published import Number, fields_altered
-from stream.custody.restoring import seen_by
+from stream.custody.restoring import read_decision, seen_by
 from stream.decisions.records import (
     AlarmRecord,
     CountRecord,
@@ -166,7 +166,7 @@ class _Comparing:
         """Tell whether it is a decision that was taken over, under the number of another."""
         if one == mine or not isinstance(one, DecisionRecord) or self._unknown(one):
             return False
-        seen, own = seen_by(self._ledger, [one, mine])
+        seen, own = seen_by(self._ledger, [read_decision(one), read_decision(mine)])
         return seen.digest != own.digest
 
     def by_record_alone(self, number: Number) -> Iterator[str]:
@@ -191,7 +191,7 @@ class _Comparing:
 
     def _unknown(self, record: DecisionRecord) -> bool:
         try:
-            seen = seen_by(self._ledger, [record])
+            seen = seen_by(self._ledger, [read_decision(record)])
         except ValueError:
             return True
         return bool(self._ledger.upkeep.unknown_decisions(seen))

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.model.alarms import Alarms
 
-__all__ = ["published_in", "records_in", "refuse_moved", "refuse_renamed", "seen_by", "take_over"]
+__all__ = [
+    "published_in",
+    "read_decision",
+    "records_in",
+    "refuse_moved",
+    "refuse_renamed",
+    "seen_by",
+    "take_over",
+]
 
 _ALIKE = attrgetter("ledger_id", "key", "sequence", "epsilon_units", "alarm_count")
 
@@ -97,27 +105,38 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
     return adopted
 
 
-def seen_by(opened: Ledger, records: Sequence[DecisionRecord]) -> list[SeenDecision]:
-    """Return published decisions as a ledger reads them.
+def seen_by(opened: Ledger, read: Sequence[tuple[SeenDecision, str]]) -> list[SeenDecision]:
+    """Return published decisions as a ledger sees them.
 
-    Where another copy of it drew for a window that it decided, too, number and cost are the same:
-    what fired then names the draw.
+    Where two copies of a ledger drew for the same window, number and cost are the same: what fired
+    then names the draw that is not this ledger's, or not the first of another's.
 
-    Raises:
-        ValueError: their times are not ones that Tocsin writes.
+    Args:
+        opened: the ledger.
+        read: decisions, each with what tells who fired; see :func:`read_decision`.
     """
-    seen = list(map(seen_decision, records))
+    seen = [one for one, _ in read]
     fired = {
         _ALIKE(own): alarms_digest(released_ids(own))
         for query in {one.query for one in seen if one.ledger_id == opened.ledger_id}
         for starts in [[one.start_ms for one in seen if one.query == query]]
         for own in opened.progress.decided(query, min(starts), max(starts))
     }
-    for at, (one, record) in enumerate(zip(seen, records, strict=True)):
-        digest = record.alarms_digest
-        if digest != fired.get(_ALIKE(one), digest):
-            seen[at] = replace(one, draw=one.draw or digest)
-    return seen
+    return [
+        one
+        if digest == fired.setdefault(_ALIKE(one), digest)
+        else replace(one, draw=one.draw or digest)
+        for one, digest in read
+    ]
+
+
+def read_decision(record: DecisionRecord) -> tuple[SeenDecision, str]:
+    """Return a published decision, and the digest that tells who fired.
+
+    Raises:
+        ValueError: its times are not ones that Tocsin writes.
+    """
+    return seen_decision(record), record.alarms_digest
 
 
 def published_in(opened: Ledger, paths: Sequence[Path]) -> list[SeenDecision]:
@@ -131,17 +150,21 @@ def published_in(opened: Ledger, paths: Sequence[Path]) -> list[SeenDecision]:
         DataError: a line is no record of Tocsin, or no file shows a decision.
     """
     files = ", ".join(map(str, paths))
-    shown = (one for path in paths for one in records_in(path))
     try:
-        found = seen_by(opened, [one for one in shown if isinstance(one, DecisionRecord)])
+        read = [
+            read_decision(one)
+            for path in paths
+            for one in records_in(path)
+            if isinstance(one, DecisionRecord)
+        ]
     except ValueError as error:
         raise DataError(f"{files}: a decision is not Tocsin's: {error}") from None
-    if not found:
+    if not read:
         raise DataError(
             f"{files}: no decision in the file",
             hint="write a file with the whole output of `tocsin run FILE --replay ... --json`",
         )
-    return found
+    return seen_by(opened, read)
 
 
 def records_in(path: Path) -> Iterator[Record]:

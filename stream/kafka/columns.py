@@ -48,7 +48,7 @@ LOG_APPEND_TIME: Final = 1
 
 _BLOCK_RECORDS = 1 << 17  # of small events: as many as one fetch of a partition brings
 _BLOCK_BYTES = 1 << 26  # of values and marks: batches unpack to more than was fetched
-_BLOCK_S = 0.5  # nobody's heartbeat waits for more: keys and headers take time, too
+_BLOCK_S = 0.5  # asked after each batch, as heartbeats wait: keys and headers take time, too
 _BLOCKS = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 

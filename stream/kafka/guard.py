@@ -10,9 +10,8 @@ from accountant.errors import (
     LedgerRolledBackError,
     LogChangedError,
 )
-from stream.custody.restoring import seen_by
+from stream.custody.restoring import read_decision, seen_by
 from stream.decisions.records import decode_decision
-from stream.decisions.release import seen_decision
 from stream.kafka.topics import check
 from stream.kafka.whole import read_whole
 from stream.kafka.witness import Witness
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
-    from stream.decisions.records import DecisionRecord
+    from stream.kafka.claims import Claim
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms, KafkaSettings
 
@@ -100,13 +99,13 @@ def claim_feeds(witness: Witness) -> list[str]:
     return claimed
 
 
-def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -> None:
+def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[Claim] = ()) -> None:
     """Refuse to run on a ledger that is older than what was published from it.
 
     Args:
         alarms: the configuration.
         ledger: open.
-        others: ids of ledgers whose feeds it took over, with what they spent.
+        others: claims of ledgers whose feeds it took over, with what they spent.
 
     Raises:
         DependencyError: Kafka cannot be reached.
@@ -138,7 +137,7 @@ class Published(NamedTuple):
 
 
 def seen_decisions(
-    alarms: Alarms, ledger: Ledger, *, since_ms: int = 0, others: Collection[str] = ()
+    alarms: Alarms, ledger: Ledger, *, since_ms: int = 0, others: Collection[Claim] = ()
 ) -> Published:
     """Return the published decisions of this ledger, and those of others about the same alarms.
 
@@ -149,23 +148,22 @@ def seen_decisions(
         ledger: open.
         since_ms: what was published before need not be read, but for the newest records of every
             partition: they tell whether another ledger serves the topic. Zero for all of it.
-        others: ids of other ledgers whose decisions concern this one.
+        others: claims of other ledgers, whose decisions concern this one.
 
     Raises:
         DependencyError: Kafka cannot be reached.
         LogChangedError: there is no such topic.
     """
     kafka = require_kafka(alarms)
-    found: list[DecisionRecord] = []
-    concerned = {ledger.ledger_id, *others}
+    found: list[tuple[SeenDecision, str]] = []
+    concerned = {ledger.ledger_id, *(one.ledger for one in others)}
 
     def take(value: bytes | None) -> None:
         # Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
         with suppress(DataError, ValueError):
             record = decode_decision(value or b"")
             if record.ledger in concerned or record.alarm in alarms.running:
-                seen_decision(record)  # else its times are not Tocsin's
-                found.append(record)
+                found.append(read_decision(record))
 
     since = read_records(kafka, kafka.decisions_topic, since_ms, take)
     return Published(seen_by(ledger, found), since)

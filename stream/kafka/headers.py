@@ -38,7 +38,7 @@ _MAGIC_AT = 16
 _VERSION_2 = 2
 _RECORDS_AT = 61
 _TIMES_END = 1 << 63
-_MOST_AGAIN = 1 << 23  # bytes: it takes seconds, and a session ends after some
+_MOST_AGAIN = 1 << 21  # bytes: it takes a second, and a session ends after some
 
 _OFFSET = attrgetter("offset")
 

@@ -39,8 +39,8 @@ class TakenOver(NamedTuple):
     feeds: list[str]
 
 
-def held_by_others(alarms: Alarms, ledger: Ledger) -> dict[str, Claim]:
-    """Return the first claim of every other ledger on one of the configuration's logs, by its id.
+def held_by_others(alarms: Alarms, ledger: Ledger) -> list[Claim]:
+    """Return the first claim of every other ledger on each of the configuration's logs.
 
     Raises:
         DependencyError: Kafka cannot be reached.
@@ -68,7 +68,7 @@ def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenO
     published = seen_decisions(alarms, ledger, others=others)
     if not forget:
         taken = ledger.upkeep.taken_over()
-        since = [from_iso_utc(one.since) for name, one in others.items() if name not in taken]
+        since = [from_iso_utc(one.since) for one in others if one.ledger not in taken]
         since.append(ledger.upkeep.last_decided_ms() or 0)
         _refuse_gone(published, min(since), alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
@@ -95,7 +95,7 @@ def transfer(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOv
     refuse_renamed(alarms, names)
     published = seen_decisions(alarms, ledger, others=others)
     if others and not forget:
-        since_ms = min(from_iso_utc(claim.since) for claim in others.values())
+        since_ms = min(from_iso_utc(claim.since) for claim in others)
         _refuse_gone(published, since_ms, alarms.timezone)
     charged = take_over(alarms, ledger, published.decisions)
     return TakenOver(len(published.decisions), charged, witness.once(Witness.transfer))
@@ -115,5 +115,5 @@ def _custodian(alarms: Alarms, ledger: Ledger) -> Witness:
     return Witness(alarms, ledger, check_feeds(alarms), "custodian", HeldClock(alarms))
 
 
-async def _known(witness: Witness) -> tuple[dict[str, Claim], list[tuple[str, str]]]:
+async def _known(witness: Witness) -> tuple[list[Claim], list[tuple[str, str]]]:
     return witness.others(), witness.names()

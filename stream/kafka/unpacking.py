@@ -23,12 +23,12 @@ import numpy as np
 
 __all__ = ["MOST_BYTES", "too_large"]
 
-MOST_BYTES: Final = 1 << 26
-"""What a compressed batch may hold.
+MOST_BYTES: Final = 1 << 25
+"""What a compressed batch may hold: as headers alone it takes a second and more than a gigabyte.
 
 librdkafka and Python's clients count before they compress, and stop at a megabyte. Java's counts
 what it expects to be left: with a ``batch.size`` of a megabyte, events all alike came to more. With
-32 KiB, or the 16 that are its default, gzip and lz4 cannot hold so much.
+16 KiB, its default, gzip and lz4 cannot hold so much.
 """
 
 _GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4

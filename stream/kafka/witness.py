@@ -138,14 +138,14 @@ class Witness:
         head = await asyncio.to_thread(self.ledger.heads.now)
         await self._say_released(head, self._claims.releases[self.ledger.ledger_id])
 
-    def others(self) -> dict[str, Claim]:
-        """Return the first claim of every other ledger that ever claimed one of the logs."""
-        return {
-            ledger_id: claim
+    def others(self) -> list[Claim]:
+        """Return the first claim of every other ledger on each of the logs that it ever claimed."""
+        return [
+            claim
             for log in self._logs.values()
-            for ledger_id, claim in self._claims.claimants[log.topic_id].items()
-            if ledger_id != self.ledger.ledger_id
-        }
+            for claim in self._claims.claimants[log.topic_id].values()
+            if claim.ledger != self.ledger.ledger_id
+        ]
 
     def names(self) -> list[tuple[str, str]]:
         """Return every feed that is watched, with what a ledger calls it that ever claimed it."""

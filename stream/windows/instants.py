@@ -35,7 +35,7 @@ def instant_ms(text: str, timezone: ZoneInfo) -> int:
         raise ValueError("is not an ISO date or instant") from None
     if moment.tzinfo is None:
         # A date alone is where its day begins, though clocks may not show 00:00 then.
-        whole_day = re.fullmatch("[0-9-]{8,10}", text.strip())
+        whole_day = re.fullmatch("[0-9W-]{7,10}", text.strip())
         moment = moment.replace(tzinfo=timezone) if whole_day else _local(moment, timezone)
     if re.search("[.,][0-9]{3}[0-9]*[1-9]", text):  # Python leaves out all after six digits
         raise ValueError("is finer than a millisecond")

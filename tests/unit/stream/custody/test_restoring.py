@@ -6,12 +6,11 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from msgspec.structs import replace
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.custody.restoring import seen_by, take_over
+from stream.custody.restoring import read_decision, seen_by, take_over
 from stream.decisions.records import decode_decision, encode
 from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
@@ -50,9 +49,20 @@ def test_what_another_copy_drew_for_the_same_window_is_charged_too(tmp_path):
         released = Replay(alarms, ledger, {"badges": [Path(events(tmp_path))]}).run()
         own = next(one for one in released if one.alarm_count)
         record = decision_record(alarms.by_name[own.key.query], alarms, own)
-        for digest, charged in ((record.alarms_digest, 0), ("0" * 32, 1)):
-            seen = seen_by(ledger, [replace(record, alarms_digest=digest)])
-            assert take_over(alarms, ledger, seen) == charged
+        seen, released_digest = read_decision(record)
+        for digest, charged in ((released_digest, 0), ("0" * 32, 1)):
+            assert take_over(alarms, ledger, seen_by(ledger, [(seen, digest)])) == charged
+
+
+def test_two_draws_of_a_window_that_the_ledger_has_not_are_charged_both(tmp_path):
+    """One who fired is not the other, though nothing of its own tells which is its own."""
+    alarms = _configured(tmp_path / "live", "event")
+    seen = next(one for one in _published(alarms, tmp_path) if one.alarm_count)
+    after = _configured(tmp_path / "after", "event")
+    with open_ledger(after) as ledger:
+        for charged in (2, 0):
+            read = seen_by(ledger, [(seen, "a" * 32), (seen, "b" * 32), (seen, "a" * 32)])
+            assert take_over(after, ledger, read) == charged
 
 
 def _spent(alarms):

@@ -16,7 +16,7 @@ from stream.kafka.takeover import reconcile
 @pytest.mark.parametrize("taken", [set(), {"other"}])
 def test_what_another_ledger_spent_is_missed(monkeypatch, taken):
     """By a copy from before it took the feed over: its own last decision is still on the topic."""
-    others = {"other": Mock(since="1970-01-01T00:00:00.000Z")}
+    others = [Mock(ledger="other", since="1970-01-01T00:00:00.000Z")]
     custodian = Mock(once=Mock(return_value=(others, ())))
     answers = {"_custodian": custodian, "seen_decisions": Published([], 5), "take_over": 0}
     for name, found in answers.items():

@@ -48,20 +48,40 @@ def configured(tmp_path):
     return load(path, environ={})
 
 
-async def test_what_a_ledger_claimed_is_no_public_reference(configured, monkeypatch):
-    """From the claim on, also for whom counted it before; what nothing watches is not claimed."""
-    topic, said = _Topic(), "feed 'forecast' cannot be a public reference: topic 'f' is charged"
+@pytest.fixture
+def mine(configured, monkeypatch):
+    """The witness of a new ledger, on a topic of its own: see ``_topic``."""
+    topic = _Topic()
     monkeypatch.setattr(witness, "opened", lambda *_: nullcontext(topic))
     monkeypatch.setattr(witness, "AIOKafkaProducer", lambda **_: topic)
     logs = {feed: LogIdentity(feed, "c", f"id-{feed}", feed, 1) for feed in configured.feeds}
     with open_ledger(configured) as ledger:
-        mine = Witness(configured, ledger, logs, "w", MagicMock(return_value=0))
-        async with mine.opened():
-            assert await mine.claim() == ["badges"]
-            assert mine.names() == [("badges", "badges")]
-            await mine.release()
-            other = Claim(topic_id="id-forecast", topic="f", ledger="b", epoch=0, since="now")
-            topic.values.append(encode(other))
-            for refused in (mine.release, mine.claim):
-                with pytest.raises(FeedClaimedError, match=said):
-                    await refused()
+        yield Witness(configured, ledger, logs, "w", MagicMock(return_value=0))
+
+
+def claimed(feed, since="now"):
+    """Return the record by which another ledger claims a feed."""
+    return encode(Claim(topic_id=f"id-{feed}", topic=feed, ledger="b", epoch=0, since=since))
+
+
+async def test_what_a_ledger_claimed_is_no_public_reference(mine):
+    """From the claim on, also for whom counted it before; what nothing watches is not claimed."""
+    said = "feed 'forecast' cannot be a public reference: topic 'forecast' is charged"
+    async with mine.opened():
+        assert await mine.claim() == ["badges"]
+        assert mine.names() == [("badges", "badges")]
+        await mine.release()
+        mine._topic.values.append(claimed("forecast"))
+        for refused in (mine.release, mine.claim):
+            with pytest.raises(FeedClaimedError, match=said):
+                await refused()
+
+
+@pytest.mark.parametrize("feeds", [["badges", "later"], ["later", "badges"]])
+async def test_a_ledger_has_a_claim_for_each_of_its_feeds(mine, feeds):
+    """What it spent on the first is not passed over where the second is newer, or named later."""
+    mine._logs = {feed: mine.all_logs[feed] for feed in feeds}
+    async with mine.opened():
+        mine._topic.values += [claimed("badges", "January"), claimed("later", "June")]
+        await mine._read_on()
+        assert {one.since for one in mine.others()} == {"January", "June"}
