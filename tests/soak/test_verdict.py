@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import product
-from typing import Any
 
 import pytest
 
@@ -22,8 +20,6 @@ from tests.soak.verdict import Soaked, Truth, judge
 START_MS = 1_700_000_004_000 // 12_000 * 12_000
 LOAD_MS = 24_000
 PEOPLE = [f"p{number}" for number in range(200)]
-Files = dict[str, Any]
-"""What a soak leaves, by name: text, one object, or the objects of JSON lines."""
 
 
 @cache
@@ -46,7 +42,10 @@ def logs():
 
 @pytest.fixture
 def files():
-    """What a sound soak leaves, made from a recount of its own log."""
+    """What a sound soak leaves, made from a recount of its own log.
+
+    By name: text, one object, or the objects of JSON lines.
+    """
     found = {
         "about.json": {
             "pace": "short",
@@ -125,9 +124,6 @@ def test_a_sound_soak_passes(tmp_path, files):
     assert judged(tmp_path, files) == []
     assert any(one["cells"] for one in files["partials"])
     assert files["alarms"]
-
-
-Tamper = Callable[[Files], None]
 
 
 def _lose(name, at):

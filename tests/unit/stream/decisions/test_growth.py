@@ -24,7 +24,7 @@ def announced(ledger, feed, from_ms):
     ledger.growths.announce(feed, 3, from_ms=from_ms, first_starts={"drift": from_ms})
 
 
-def put_all(run, feed="", revision=0):
+def put_all(run, feed, revision):
     """Store every partial of the first window, those of a feed by somebody who knows."""
     for of, counts in zip(FEEDS, (OWN, OTHERS), strict=True):
         for partition, values in counts:
