@@ -130,7 +130,7 @@ def test_a_process_with_an_id_that_was_given_away_is_somebody_elses(tmp_path):
     processes = Processes(tmp_path / "run")
     ours = processes.start("ours", ["sleep", "600"], where=tmp_path)
     with subprocess.Popen(["sleep", "600"]) as theirs:
-        (tmp_path / "run" / "1-gone.pid").write_text(f"{theirs.pid} 1\n", encoding="ascii")
+        (tmp_path / "run" / "1-gone.pid").write_text(f"{theirs.pid} 1\n")
         assert processes.all() == {"ours": ours}
         for name in ("ours", "gone"):
             processes.end(name)

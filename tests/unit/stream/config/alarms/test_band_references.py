@@ -294,7 +294,7 @@ def running(folder, began_ms=0, **parts):
     parts.setdefault("KEYS", "timing: {reference_timeout: 1h}")
     text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
     path = folder / "run.yaml"
-    path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
+    path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'))
     alarms = load(path, environ={})
     now_ms = [began_ms]
     with open_ledger(alarms, clock_ms=lambda: now_ms[0]) as ledger:
@@ -382,7 +382,7 @@ def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path):
     watched = watched.replace("ABS(COUNT(*) - REFERENCE) >= 5", "COUNT(*) > 9")
     path = tmp_path / "before.yaml"
     watched = watched.replace("drift:", "before:").replace('epsilon_max: "4"', 'epsilon_max: "900"')
-    path.write_text(watched, encoding="utf-8")
+    path.write_text(watched)
     alarms = load(path, environ={})
     with open_ledger(alarms) as ledger:
         assemble(alarms, ledger, identities={"forecast": FORECAST}, first_start_ms={"before": 0})
