@@ -19,7 +19,7 @@ from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, claim_feeds
 from stream.kafka.witness import Witness
 from tests.support.commands import tocsin
-from tests.support.ledgers import must_verify
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
@@ -83,7 +83,7 @@ def test_a_feed_has_one_ledger(scenario):
     decided = [copies[0]["outcome"] for copies in published.values()].count("decided")
     with open_ledger(other.alarms()) as ledger:
         must_verify(ledger)
-        spent = ledger.reports.status().scopes["user"].spent_units
+        spent = only_scope(ledger).spent_units
     assert spent >= decided * other.window_units()
 
 

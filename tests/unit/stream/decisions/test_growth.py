@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from accountant.records import REFERENCE_PARTITIONS, PartialStatus
+from tests.support.ledgers import must_verify, only_scope
 from tests.unit.stream.config.alarms.test_band_references import (
     MINUTE_MS,
     OTHERS,
@@ -43,8 +44,8 @@ def test_a_window_across_is_denied_when_it_has_ended(tmp_path, feed):
         run.now_ms[0] = cut_ms + 1
         assert run.runtime.judge.due() == ["drift"]
         assert run.ended() == [("denied", "repartitioned", 0)]
-        assert run.ledger.reports.status().scopes["user"].spent_units == 0
-        assert run.ledger.reports.verify() == []
+        assert only_scope(run.ledger).spent_units == 0
+        must_verify(run.ledger)
 
 
 @pytest.mark.parametrize("feed", FEEDS)

@@ -20,6 +20,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.simulation.history import count_history
 from stream.simulation.plays import Played
 from tests.support.commands import HOUR_MS, json_lines, tocsin
+from tests.support.ledgers import must_verify, only_scope
 
 FIELDS = ("person", "building", "room", "ts")
 BUILDINGS, ROOMS = ("east", "west"), ("r1", "r2", "r3")
@@ -146,8 +147,8 @@ def test_an_answer_is_decided_charged_and_published_as_one_cell(
     (price,), (query,) = plans_of(alarms).values(), alarms.by_name.values()
     assert price.ratio == pytest.approx(1) or line in {SVT, DPPWLM}
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
-        (scope,) = ledger.reports.status().scopes.values()
+        must_verify(ledger)
+        scope = only_scope(ledger)
     if line == TSLM:
         windows = {EVENT: 1, user(): 24, user(2): 48}[budget]
         assert from_loss_units(scope.spent_units) == price.epsilon * windows

@@ -25,6 +25,7 @@ from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
 from tests.support.keys import nested
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.matrix import run_states
 from tests.support.tree import ROOT
 
@@ -114,8 +115,8 @@ class Harness:
 
     def spent(self):
         """Return what the worst-off person lost, after checking the ledger."""
-        assert self.ledger.reports.verify() == []
-        (scope,) = self.ledger.reports.status().scopes.values()
+        must_verify(self.ledger)
+        scope = only_scope(self.ledger)
         return scope.spent_units
 
 

@@ -29,6 +29,7 @@ from stream.model.fingerprints import definition
 from stream.model.references import FARTHEST_REFERENCE, around, counted_on, waited_ms
 from tests.support.configurations import MARK, assert_named
 from tests.support.decoding import a_reader
+from tests.support.ledgers import must_verify, only_scope
 from tests.unit.stream.config.given import examined, loaded
 
 if TYPE_CHECKING:
@@ -321,7 +322,7 @@ def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path):
             assert run.ended() == []
         run.put(*OWN[1])
         assert run.ended() == [("decided", None, 1)]  # 120 against 120, 7 against 47
-        assert run.ledger.reports.verify() == []
+        must_verify(run.ledger)
 
 
 @pytest.mark.parametrize(
@@ -342,8 +343,8 @@ def test_each_feed_is_waited_for_until_its_own_timeout(tmp_path, there, minutes,
         assert run.ended() == [("denied", reason, 0)]
         (missing,) = [each for each in (*OWN, *OTHERS) if each not in there]
         assert run.put(*missing) is PartialStatus.DECIDED
-        assert run.ledger.reports.status().scopes["user"].spent_units == 0
-        assert run.ledger.reports.verify() == []
+        assert only_scope(run.ledger).spent_units == 0
+        must_verify(run.ledger)
 
 
 @pytest.mark.parametrize("case", ["incomplete", "conflict"])
