@@ -17,6 +17,7 @@ from stream.decisions.steps import Step
 from stream.replay.exports import ExportInfo, log_writer
 from stream.replay.replay import Replay, windows_of
 from tests.support.examples import BADGES, EXAMPLES
+from tests.support.files import write_rows
 from tests.support.ledgers import must_verify
 from tests.support.recording import counts_stored, replayed
 
@@ -74,7 +75,7 @@ def people(folder, *, hours=range(6)):
         {"person": f"p{random.integers(60)}", "room": str(random.choice(["hall", "lab"])), "ts": t}
         for t in times.tolist()
     ]
-    badges.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(badges, rows)
     doors.write_text("ts,person\n" + "".join(f"{t},p{t % 7}\n" for t in times.tolist()))
     return {"badges": [badges], "doors": [doors]}
 

@@ -16,6 +16,7 @@ from tests.soak.recount import Recount, recount
 from tests.soak.sensors import CODECS, Reading, as_arrow, as_json, home
 from tests.soak.timetable import SHORT, Fault
 from tests.soak.verdict import Soaked, Truth, judge
+from tests.support.files import write_rows
 
 START_MS = 1_700_000_004_000 // 12_000 * 12_000
 LOAD_MS = 24_000
@@ -108,8 +109,7 @@ def judged(folder, files):
     """Write the files of a soak, and judge it."""
     for name, content in files.items():
         if isinstance(content, list):
-            lines = "".join(f"{json.dumps(one)}\n" for one in content)
-            (folder / f"{name}.jsonl").write_text(lines)
+            write_rows(folder / f"{name}.jsonl", content)
         else:
             text = content if isinstance(content, str) else json.dumps(content)
             (folder / name).write_text(text)

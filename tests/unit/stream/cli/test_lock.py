@@ -11,6 +11,7 @@ from stream.config.loading import examine
 from stream.config.lock import Lock, Locked
 from stream.planning.locking import changes
 from tests.support.commands import tocsin
+from tests.support.files import edit
 from tests.support.wishes import WANTED, File
 
 _FILE = File(WANTED, rooms=8)
@@ -166,7 +167,7 @@ def test_an_entry_that_solving_again_would_gain_nothing_stays(tmp_path):
     edited(path, "by: 0.1.0", "by: 0.0.9")
     held = lock_of(path)
     replace(file, more=_DEAR).write(tmp_path)
-    path.write_text(path.read_text().replace("budget:", f"{_DOORS}budget:"))
+    edit(path, "budget:", f"{_DOORS}budget:")
     tocsin("lock", path, code=0)
     assert lock_of(path) == held
     assert "does not fit" in tocsin("plan", path).stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter, defaultdict
 from itertools import product
@@ -20,6 +19,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.simulation.history import count_history
 from stream.simulation.plays import Played
 from tests.support.commands import HOUR_MS, json_lines, tocsin
+from tests.support.files import edit, write_rows
 from tests.support.ledgers import must_verify, only_scope
 
 FIELDS = ("person", "building", "room", "ts")
@@ -92,13 +92,11 @@ def query_of(path):
 
 def written(folder, events, name="badges.jsonl"):
     """Write events; the same person, place and time are one event, written twice."""
-    lines = [
-        json.dumps({**dict(zip(FIELDS, event, strict=True)), "event": "".join(map(str, event))})
+    rows = [
+        {**dict(zip(FIELDS, event, strict=True)), "event": "".join(map(str, event))}
         for event in sorted(events, key=itemgetter(3))
     ]
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_rows(folder / name, rows)
 
 
 def crowded(*places):
@@ -249,7 +247,7 @@ def test_what_cannot_count_groups_is_refused_where_it_stands(tmp_path, line, mes
     """By name of the mechanism, or by what the alarm says of one group."""
     path = configured(tmp_path, line)
     if "decider" in line:
-        path.write_text(path.read_text().replace("    tolerance: 5\n", ""))
+        edit(path, "    tolerance: 5\n", "")
     (found,) = examine(path, environ={}).errors
     assert message in found.message
     assert found.line
