@@ -164,6 +164,13 @@ def test_progressive_reserve(tmp_path):
     assert 11 * worst <= 4 < 12 * worst
 
 
+def test_far_cells():
+    """A cell at twice its threshold is missed as often as the page says."""
+    assert 1 - choosing.ring_law([120])[0] < Fraction(1, 10**10)
+    found = choosing.realised("dppwlm", [120] * 100_000, draws=1, noise=NoiseSource())
+    assert 1 - found.rang == pytest.approx(0.004, abs=0.0015)
+
+
 def test_retailer_pays_what_is_said(tmp_path):
     """A day of shops at 200 to 300 visitors costs about 0.09 for the dearest, and rings rarely."""
     shops, noise = [*range(-300, -200)] * 2, NoiseSource()
