@@ -113,6 +113,7 @@ def test_of_two_copies_one_releases(scenario, tmp_path, who):
             await two.release()  # both have the same log: they release the same
             ahead, behind = (two, one) if who == "copy" else (one, two)
             for ledger in (copy, original):  # which was closed: it opens anew
+                await asyncio.sleep(0.01)  # in one millisecond both would say the same
                 ledger.upkeep.reset_clock()
             await ahead.release()
             for _ in range(2):
