@@ -268,7 +268,8 @@ def test_podman_starts_nothing_before_its_conditions_are_met(engines, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("sick_for", "code", "error"), [(0, 1, "rights ended with 1"), (99, 0, "broker is not healthy")]
+    ("sick_for", "code", "error"),
+    [(0, 1, "rights ended with 1"), (9_999, 0, "broker is not healthy")],
 )
 def test_what_podman_could_not_start_is_named(engines, monkeypatch, sick_for, code, error):
     """What a condition waits for and does not come: nothing that needs it is started."""
