@@ -184,7 +184,7 @@ mqtt:
     def gave_up(self) -> bool:
         """Tell whether a notice was given up, by any process that was notify."""
         logs = self._folder.glob("notify-*.log")
-        return any(Line.UNDELIVERED in log.read_text("utf-8") for log in logs)
+        return any(Line.UNDELIVERED in log.read_text() for log in logs)
 
     def all_readings(self) -> list[tuple[str, float]]:
         """Return number and time of every reading in the log, copies as well, which have its id."""

@@ -22,7 +22,7 @@ def test_everything_arrives_though_everybody_goes_away(own_broker, tmp_path, req
     text = page(pace, outcome, about)
     print(text)
     if full:
-        REPORT.write_text(text, encoding="utf-8")
+        REPORT.write_text(text)
     assert outcome.wrong == []
     assert all(way.firsts() for way in outcome.ways)
 

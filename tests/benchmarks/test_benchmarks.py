@@ -19,7 +19,7 @@ def test_every_benchmark_can_be_run(name):
 
 def test_the_readme_shows_every_figure():
     """The section that ``--write`` replaces holds a number for every line of the table."""
-    rows = report.figures(report.README.read_text(encoding="utf-8"))
+    rows = report.figures(report.README.read_text())
     for row in report._ROWS:
         assert any(digit.isdigit() for digit in rows[row.what][0]), row.what
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import capacity
 
-TEXT = capacity.PAGE.read_text(encoding="utf-8")
+TEXT = capacity.PAGE.read_text()
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ NAMES = {
 }
 
 
-def made_up(rows=4_000, seed=7):
+def made_up(rows):
     """Return rows of Adult's columns, with small public domains."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(7)
     columns = {name: rng.integers(0, len(names), rows) for name, names in NAMES.items()}
     columns["age"] = rng.integers(AGES[0], AGES[1] + 1, rows)
     columns["fnlwgt"] = np.minimum(rng.exponential(200_000, rows), 1_490_000).astype(np.int64)

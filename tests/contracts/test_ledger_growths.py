@@ -17,11 +17,9 @@ NOW_MS = Clock().now_ms
 UNTIL_MS = NOW_MS + 50
 
 
-def announced(ledger, partitions=5, *, from_ms=20):
+def announced(ledger):
     """Announce that the feed grows; windows of A from 20 on are neither counted nor decided."""
-    return ledger.growths.announce(
-        "feed", partitions, from_ms=from_ms, first_starts={A.query: from_ms or 0}
-    )
+    return ledger.growths.announce("feed", 5, from_ms=20, first_starts={A.query: 20})
 
 
 def identity(partitions):

@@ -18,7 +18,7 @@ SCRIPTS = sorted(HOME.glob("ledger_*.sql"))
 def kept(script, folder):
     """Return the URL of a ledger as its release left it."""
     url = f"sqlite:///{folder / 'ledger.db'}"
-    restore(url, script.read_text("utf-8"))
+    restore(url, script.read_text())
     return url
 
 
@@ -34,14 +34,14 @@ def test_a_ledger_of_a_release_comes_to_what_it_came_to(script, tmp_path):
     for _ in range(2):
         with opened(url) as ledger:
             must_verify(ledger)
-            assert facts(ledger) == json.loads(script.with_suffix(".json").read_text("utf-8"))
+            assert facts(ledger) == json.loads(script.with_suffix(".json").read_text())
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_ledger_of_a_release_goes_on(script, tmp_path):
     """Under its configuration: old windows are not drawn again, new ones are, no entry changes."""
     url = kept(script, tmp_path)
-    before = json.loads(script.with_suffix(".json").read_text("utf-8"))
+    before = json.loads(script.with_suffix(".json").read_text())
     said = go_on(tmp_path, url)
     assert said.count(" verify\nexit 0\n--- out\nok\n") == 2, said
     assert said.count("\nexit ") == said.count("\nexit 0\n") == 9, said

@@ -17,7 +17,7 @@ from tests.support.ledgers import EVENT, A, B, admit, deny, partial, requests, s
 DATABASES = ["sqlite"]
 
 
-def take_over(ledger, kind="newer", payload=b"{}"):
+def take_over(ledger, kind, payload):
     """Append an entry that only newer code knows."""
     with ledger._store.write() as tx:
         last = tx.log.at(tx.log.bounds()[1])

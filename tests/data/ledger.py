@@ -15,7 +15,7 @@ import tomllib
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from accountant.ledger.ledger import Ledger
 from tests.golden.ledgers import loadable, loadable_postgres, story
@@ -25,10 +25,10 @@ from tests.support.tree import text_of
 
 __all__ = ["HOME", "POSTGRESQL", "SQLITE", "VERSION", "facts", "main", "opened", "released"]
 
-HOME: Final = Path(__file__).parent
-VERSION: Final = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
-SQLITE: Final = HOME / f"ledger_{VERSION}.sql"
-POSTGRESQL: Final = HOME / f"postgresql_{VERSION}.sql"
+HOME = Path(__file__).parent
+VERSION = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
+SQLITE = HOME / f"ledger_{VERSION}.sql"
+POSTGRESQL = HOME / f"postgresql_{VERSION}.sql"
 
 
 def opened(url: str) -> closing[Ledger]:
@@ -69,14 +69,14 @@ def main() -> None:
     with new_folder() as folder:
         url = f"sqlite:///{folder / 'new.db'}"
         story(folder, url)
-        SQLITE.write_text(loadable(folder / "new.db"), "utf-8")
+        SQLITE.write_text(loadable(folder / "new.db"))
         with opened(url) as ledger:
             told = json.dumps(facts(ledger), indent=1)
-    SQLITE.with_suffix(".json").write_text(f"{told}\n", "utf-8")
+    SQLITE.with_suffix(".json").write_text(f"{told}\n")
     with new_folder() as folder, Postgres() as server:
         url = server.new_database()
         story(folder, url)
-        POSTGRESQL.write_text(loadable_postgres(url, _pg_dump()), "utf-8")
+        POSTGRESQL.write_text(loadable_postgres(url, _pg_dump()))
 
 
 def _pg_dump() -> Path:

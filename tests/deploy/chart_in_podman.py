@@ -60,7 +60,7 @@ def test_the_chart_runs_the_ten_minutes(engine, own_broker, database, tmp_path):
         (one,) = (one for one in documents if one["kind"] == kind)
         pod = _pod(one, tmp_path / "secrets")
         played = tmp_path / f"{kind}.yaml"
-        played.write_text(yaml.safe_dump_all([*others, pod]), encoding="utf-8")
+        played.write_text(yaml.safe_dump_all([*others, pod]))
         done = engine("podman", "--log-level=info", "kube", "play", str(played))
         assert done.returncode == 0, done.stderr
         passed_over = sorted(set(re.findall(r"Kube kind (\w+) not", done.stderr)))
@@ -85,9 +85,9 @@ def test_the_chart_runs_the_ten_minutes(engine, own_broker, database, tmp_path):
 
 def _rendered(folder, office, database):
     """Return what the page's command renders: the dry run, with the small case's other values."""
-    values = yaml.safe_load((FOLDER / "cases" / "small.yaml").read_text(encoding="utf-8"))
+    values = yaml.safe_load((FOLDER / "cases" / "small.yaml").read_text())
     small = yaml.safe_load(values["configuration"]["files"]["alarms.yaml"])
-    dry_run = yaml.safe_load((office / "dry-run.yaml").read_text(encoding="utf-8"))
+    dry_run = yaml.safe_load((office / "dry-run.yaml").read_text())
     ledger = small["ledger"].replace("@postgres", f"@{HOST}:{database.port}")
     repository, _, tag = IMAGE.partition(":")
     image = {"repository": repository, "tag": tag}
@@ -95,7 +95,7 @@ def _rendered(folder, office, database):
         "alarms.yaml": dry_run | {"ledger": ledger, "metrics": small["metrics"]},
         "values.yaml": values | {"image": image, "worker": {"replicas": 1}},
     }.items():
-        (folder / name).write_text(yaml.safe_dump(value), encoding="utf-8")
+        (folder / name).write_text(yaml.safe_dump(value))
     shutil.copy(office / "rooms.txt", folder)
     (command,) = re.findall(r"```sh\n(helm install .*?)```", text_of(PAGE), re.DOTALL)
     script = command.replace(
@@ -121,7 +121,7 @@ def _pod(one, secrets):
         for source in volume.pop("projected", {"sources": []})["sources"]:
             secrets.mkdir(exist_ok=True)
             path = secrets / source["secret"]["items"][0]["path"]
-            path.write_text(SECRET, encoding="utf-8")
+            path.write_text(SECRET)
             path.chmod(0o440)
             shutil.chown(path, group=spec["securityContext"]["fsGroup"])
             volume["hostPath"] = {"path": str(secrets)}

@@ -130,7 +130,7 @@ def test_a_process_with_an_id_that_was_given_away_is_somebody_elses(tmp_path):
     processes = Processes(tmp_path / "run")
     ours = processes.start("ours", ["sleep", "600"], where=tmp_path)
     with subprocess.Popen(["sleep", "600"]) as theirs:
-        (tmp_path / "run" / "1-gone.pid").write_text(f"{theirs.pid} 1\n", encoding="ascii")
+        (tmp_path / "run" / "1-gone.pid").write_text(f"{theirs.pid} 1\n")
         assert processes.all() == {"ours": ours}
         for name in ("ours", "gone"):
             processes.end(name)
@@ -268,7 +268,8 @@ def test_podman_starts_nothing_before_its_conditions_are_met(engines, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("sick_for", "code", "error"), [(0, 1, "rights ended with 1"), (99, 0, "broker is not healthy")]
+    ("sick_for", "code", "error"),
+    [(0, 1, "rights ended with 1"), (9_999, 0, "broker is not healthy")],
 )
 def test_what_podman_could_not_start_is_named(engines, monkeypatch, sick_for, code, error):
     """What a condition waits for and does not come: nothing that needs it is started."""

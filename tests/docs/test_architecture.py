@@ -17,9 +17,6 @@ ARCHITECTURE = text_of("docs/dev/architecture.md")
 CONTRIBUTING = text_of("CONTRIBUTING.md")
 CONTRACTS = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
 
-Rooms = dict[str, frozenset[str]]
-"""What each room of a package may import of its own package."""
-
 
 @pytest.mark.parametrize("text", [ARCHITECTURE, CONTRIBUTING], ids=["architecture", "contributing"])
 def test_every_path_and_module_exists(text):

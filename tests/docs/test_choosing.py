@@ -164,17 +164,21 @@ def test_progressive_reserve(tmp_path):
     assert 11 * worst <= 4 < 12 * worst
 
 
+def test_far_cells():
+    """A cell at twice its threshold is missed as often as the page says."""
+    assert 1 - choosing.ring_law([120])[0] < Fraction(1, 10**10)
+    found = choosing.realised("dppwlm", [120] * 100_000, draws=1, noise=NoiseSource())
+    assert 1 - found.rang == pytest.approx(0.004, abs=0.0015)
+
+
 def test_retailer_pays_what_is_said(tmp_path):
-    """A day of shops at 200 to 300 visitors costs about 0.09 for the dearest."""
-    found = choosing.realised(
-        "dppwlm",
-        [*range(-300, -200)] * 2,
-        draws=40,
-        tolerance=20,
-        max_fpr=only(example(tmp_path, "retailer")).aim.max_fpr,
-        noise=NoiseSource(),
-    )
+    """A day of shops at 200 to 300 visitors costs about 0.09 for the dearest, and rings rarely."""
+    shops, noise = [*range(-300, -200)] * 2, NoiseSource()
+    rate = only(example(tmp_path, "retailer")).aim.max_fpr
+    found = choosing.realised("dppwlm", shops, draws=40, noise=noise, tolerance=20, max_fpr=rate)
     assert found.dearest == pytest.approx(0.09, abs=0.01)
+    wide = choosing.realised("dppwlm", shops * 50, draws=2, noise=noise, tolerance=20)
+    assert len(shops) * wide.rang == pytest.approx(0.9, abs=0.4)
 
 
 def test_care_team_pays_what_is_said(tmp_path):
@@ -186,7 +190,7 @@ def test_care_team_pays_what_is_said(tmp_path):
 
 
 def test_one_noise_costs_what_the_tightest_comparison_does():
-    """Whatever joins counts of tolerance 9, 3 and 18."""
+    """Whatever joins counts of tolerance 9, 3 and 18, and less where two ask of one count."""
     names = "abcdef"
     for size, word in product((2, 3, 6), (" AND ", " OR ")):
         formula = Formula.parse(word.join(names[:size]))
@@ -194,6 +198,10 @@ def test_one_noise_costs_what_the_tightest_comparison_does():
         of = Condition(formula, atoms, (1,) * size)
         plan = price("tslm", of, Aim(choosing.FNR, (9, 3, 18, 9, 3, 18)[:size]))
         assert f"reserves {float(plan.epsilon):.3f} for counts" in TEXT
+    both = {name: ThresholdAtom(0, np.array([at])) for name, at in (("a", 101), ("b", 201))}
+    shared = Condition(Formula.parse("a OR b"), both, (1,))
+    plan = price("tslm", shared, Aim(choosing.FNR, (5, 0)))
+    assert f"with 0 costs {float(plan.epsilon):.3f}" in TEXT
 
 
 def test_the_short_table_is_the_long_one():

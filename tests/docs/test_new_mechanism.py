@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.support.files import write_rows
 from tests.support.procs import ran
 from tests.support.tree import ROOT, blocks, text_of
 
@@ -64,8 +65,7 @@ def copy(tmp_path_factory):
     people = [
         {"person": f"p{at}", "room": "lobby", "ts": "2011-01-01T09:30:00Z"} for at in range(240)
     ]
-    lines = "".join(json.dumps(each) + "\n" for each in people)
-    (folder / "badges.jsonl").write_text(lines)
+    write_rows(folder / "badges.jsonl", people)
     return folder
 
 

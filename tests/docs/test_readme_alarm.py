@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from stream.simulation.history import count_history
 from tests.support.examples import copied
+from tests.support.files import write_rows
 from tests.support.tree import blocks, text_of
 
 PEOPLE = 200
@@ -40,9 +39,7 @@ def through(folder, first, then):
         for room, minute in ((first, 2), (then, 20))
         for person in range(PEOPLE)
     ]
-    path = folder / "events.jsonl"
-    path.write_text("\n".join(map(json.dumps, readings)) + "\n")
-    return path
+    return write_rows(folder / "events.jsonl", readings)
 
 
 def counted(alarms, events, room):

@@ -55,14 +55,14 @@ def keys_in(value):
 
 def test_the_keys_are_those_of_the_page(tmp_path):
     """Of the file, and of all that an alarm has: an early one, and severities."""
-    (tmp_path / "alarms.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "alarms.yaml").write_text(CONFIG)
     event = {"person": "p", "room": "hall", "ts": "2025-03-03T08:05:00Z"}
-    (tmp_path / "events.jsonl").write_text(f"{json.dumps(event)}\n" * 60, encoding="utf-8")
+    (tmp_path / "events.jsonl").write_text(f"{json.dumps(event)}\n" * 60)
     files = (str(tmp_path / name) for name in ("alarms.yaml", "events.jsonl", "out.json"))
     file, events, out = files
     ended = tocsin(*("simulate", file, "--replay", events, "--runs", "1", "--json", out))
     assert ended.exit_code == 0, ended.output
-    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    found = json.loads((tmp_path / "out.json").read_text())
     said = documented()
     assert found["format"] in PAGE
     assert said.pop("the file") == set(found)

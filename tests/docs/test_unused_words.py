@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from tests.support.tree import ROOT
+from deploy.site.reference import PAGES
+from tests.support.tree import ROOT, text_of
 
 INSTEAD = r"""
 rings?|rang|rung|ringing                               fire, fired
@@ -121,6 +122,18 @@ def test_the_fields_words_are_used(place):
     """Pages, helps, dashboards, chart, compose file, alerts and the board: none of these words."""
     words = found(PLACES[place])
     assert len(words) <= STILL.get(place, 0), words
+
+
+def test_no_command_has_a_name_of_old():
+    """In code as in prose; a field called `count` is none, and the changelog says what was."""
+    names = "bridge|deliver|dump|grow|accept|claim|mark-spent|retire|set-clock"
+    for page in {place for place, _ in pages()} - {"CHANGELOG.md"}:
+        assert not re.findall(rf"`(?:{names})[` ]|tocsin (?:{names}|count)\b", text_of(page)), page
+
+
+def test_exceptions_are_pages_made_from_the_code():
+    """What is written by hand has none."""
+    assert STILL.keys() <= {f"docs/{page}" for page in PAGES}
 
 
 @pytest.mark.parametrize(

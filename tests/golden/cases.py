@@ -81,7 +81,7 @@ class Case:
     def write(self, folder):
         """Write it as ``alarms.yaml``, with all files."""
         for name, text in {**FILES, **self.files, "alarms.yaml": self.text}.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text)
 
 
 def alarm(
@@ -111,7 +111,7 @@ def whole(text, parts=PARTS):
 _BESIDE = Path(__file__)
 GOOD = tuple(
     Case(name, whole(text))
-    for name, text in parse(_BESIDE.with_name("configurations.txt").read_text("utf-8")).items()
+    for name, text in parse(_BESIDE.with_name("configurations.txt").read_text()).items()
 )
 """Configurations that can be used, if with warnings."""
 
@@ -157,7 +157,7 @@ alarms:
 """
 _H = "COUNT(DISTINCT person) > 120"
 _M = "timing: {grace: 30s}"
-MISTAKES = json.loads(_BESIDE.with_name("mistakes.json").read_text("utf-8"))
+MISTAKES = json.loads(_BESIDE.with_name("mistakes.json").read_text())
 """What is replaced in the base and what by, in turn (``edits``), conditions and keys of ``bands``,
 what stands in ``files`` beside the base and its condition; and the ``life`` of a ledger: edits of
 its configuration, and the commands that follow."""

@@ -86,7 +86,7 @@ def examples():
                     (folder / path.name).write_bytes(held)
             (folder / "secrets").mkdir()
             for name in ("db_password", "custodian_token", "kafka_password"):
-                (folder / "secrets" / name).write_text("p\n", encoding="utf-8")
+                (folder / "secrets" / name).write_text("p\n")
             made[place] = _asked(folder, _CHECKED)
             if data:
                 made[f"{place}, run"] = _run(folder, data)
@@ -96,8 +96,8 @@ def examples():
 def _run(folder, data):
     """Run an example; of the shop's year a few weeks will do."""
     path = folder / "alarms.yaml"
-    text = path.read_text(encoding="utf-8").replace("until: 2011-12-10", "until: 2011-01-20")
-    path.write_text(text, encoding="utf-8")
+    text = path.read_text().replace("until: 2011-12-10", "until: 2011-01-20")
+    path.write_text(text)
     run = f"run alarms.yaml --replay {data}"
     asked = (f"{_LEDGER} {word}" for word in ("status", "verify", "export"))
     first = _short(tocsin(folder, *run.split()).text(metrics=True))
@@ -157,14 +157,14 @@ def commands():
     with new_folder() as folder:
         LIFE.write(folder)
         path = folder / "alarms.yaml"
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text()
         for old, new, calls in MISTAKES["life"]:
-            path.write_text(text.replace(old, new), encoding="utf-8")
+            path.write_text(text.replace(old, new))
             made[f"{old!r} -> {new!r}"] = _asked(folder, calls)
     with new_folder() as folder:
         LIFE.write(folder)
         made["simulate"] = _asked(folder, (f"{_SIMULATE} --alarm crowd --json out.json",))
-        made["simulate json"] = _short((folder / "out.json").read_text(encoding="utf-8"))
+        made["simulate json"] = _short((folder / "out.json").read_text())
     return made
 
 
@@ -176,7 +176,7 @@ _SIMULATE = "simulate alarms.yaml --replay badges.jsonl --runs 2 --limit 2"
 def _both(folder, new, old, script):
     """Fill a new ledger, and go on with the recorded one."""
     made = {"story": _named(f"{story(folder, new)}--- rows\n{dumped(new)}"), "schema": schema(new)}
-    restore(old, script.read_text(encoding="utf-8"))
+    restore(old, script.read_text())
     made["recorded, gone on with"] = _named(f"{go_on(folder, old)}--- rows\n{dumped(old)}")
     return made
 
@@ -221,10 +221,10 @@ def main():
     for name in chosen.only or GROUPS:
         path, now = RECORDS / f"{name}.txt", GROUPS[name]()
         if chosen.write:
-            path.write_text(render(now), encoding="utf-8")
+            path.write_text(render(now))
             print(f"{name}: {len(now)} records, {path.stat().st_size} bytes")
             continue
-        told = difference(parse(path.read_text(encoding="utf-8")), now)
+        told = difference(parse(path.read_text()), now)
         changed += bool(told)
         print(f"{name}: {'changed' if told else 'the same'}\n{told}".rstrip())
     return 1 if changed else 0

@@ -91,11 +91,11 @@ class Replay:
 
     def write(self, folder):
         """Write the configuration and what is replayed."""
-        (folder / "alarms.yaml").write_text(whole(self.text, PARTS), encoding="utf-8")
-        (folder / "usual.csv").write_text("room,n\nattic,30\nhall,60\nlab,90\n", encoding="utf-8")
+        (folder / "alarms.yaml").write_text(whole(self.text, PARTS))
+        (folder / "usual.csv").write_text("room,n\nattic,30\nhall,60\nlab,90\n")
         for given in self.given:
             name = given.rpartition("=")[2]
-            (folder / name).write_text(_MADE[name](), encoding="utf-8")
+            (folder / name).write_text(_MADE[name]())
 
 
 @cache
@@ -168,7 +168,7 @@ _MADE = {
 }
 REPLAYS = defaultdict(list)
 """Replays by the record of their outputs; ``draws`` are of many cells near their thresholds."""
-for _title, _text in parse(Path(__file__).with_name("replays.txt").read_text("utf-8")).items():
+for _title, _text in parse(Path(__file__).with_name("replays.txt").read_text()).items():
     _group, _, _name = _title.partition(": ")
     REPLAYS[_group].append(Replay(_name, _text))
 LIFE = next(one for one in REPLAYS["others"] if one.name == "refunds let later windows in")

@@ -15,6 +15,6 @@ from tests.golden.texts import difference, parse
 @pytest.mark.parametrize("group", GROUPS)
 def test_nothing_a_user_sees_has_changed(group):
     """Every text of a group is the recorded one; the diff says what is not."""
-    recorded = parse((RECORDS / f"{group}.txt").read_text(encoding="utf-8"))
+    recorded = parse((RECORDS / f"{group}.txt").read_text())
     changed = difference(recorded, GROUPS[group]())
     assert not changed, changed

@@ -31,7 +31,7 @@ _FINDINGS = {"wrong", "warn", "note", "at_sql", "leave_open", "within"}
 
 def findings():
     """Yield every message of the table with its hint."""
-    table = parse((RECORDS / "messages.txt").read_text(encoding="utf-8"))
+    table = parse((RECORDS / "messages.txt").read_text())
     for text in table.values():
         for finding in re.split(r"\n(?=\S)", text):
             said = finding.partition("\n  see: ")[0].replace("\n  hint: ", " ")
@@ -47,7 +47,7 @@ def raised():
     made = []
     for package in ("accountant", "operators", "stream"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(ast.parse(path.read_text())):
                 if not isinstance(node, ast.Call):
                     continue
                 called = node.func

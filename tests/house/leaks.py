@@ -77,7 +77,7 @@ def leaks(root: Path, paths: Iterable[str]) -> Iterator[Leak]:
         detectors = [one for one in get_plugins() if one.secret_type not in _NOT_ASKED]
         for path in paths:
             try:
-                text = (root / path).read_text(encoding="utf-8")
+                text = (root / path).read_text()
             except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
                 continue
             found = {
@@ -114,9 +114,9 @@ def main(arguments: Sequence[str]) -> int:
     found = sorted(leaks(ROOT, sorted(tracked(ROOT))))
     if "--write" in arguments:
         lines = sorted({leak.known for leak in found})
-        KNOWN.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        KNOWN.write_text("".join(f"{line}\n" for line in lines))
         return 0
-    known = set(KNOWN.read_text(encoding="utf-8").splitlines())
+    known = set(KNOWN.read_text().splitlines())
     new = [leak for leak in found if leak.known not in known]
     gone = sorted(known - {leak.known for leak in found})
     for leak in new:

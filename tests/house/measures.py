@@ -91,9 +91,7 @@ def measures(root: Path, names: Collection[str]) -> Iterator[Measure]:
 
 def _places(packages, names):
     files = {
-        module: path.read_text(encoding="utf-8")
-        for package in packages
-        for module, path in package.modules.items()
+        module: path.read_text() for package in packages for module, path in package.modules.items()
     }
     homes = {
         module: any(f"{module}.".startswith(f"{home}.") for home in DESCRIPTORS) for module in files
@@ -114,7 +112,7 @@ def _lines(root, packages):
 
 
 def _count(path):
-    return len(path.read_text(encoding="utf-8").splitlines())
+    return len(path.read_text().splitlines())
 
 
 def main() -> int:

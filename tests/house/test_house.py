@@ -43,7 +43,7 @@ def tree(root, **changed):
     for name, text in (SOUND | changed).items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text)
     return root
 
 
@@ -210,6 +210,6 @@ def test_examples_are_copied_in_one_place():
     copying = {
         str(path.relative_to(tests))
         for path in tests.rglob("*.py")
-        if re.search(r"copytree\([^)]*examples", path.read_text(encoding="utf-8"), re.IGNORECASE)
+        if re.search(r"copytree\([^)]*examples", path.read_text(), re.IGNORECASE)
     }
     assert copying == {"support/examples.py"}

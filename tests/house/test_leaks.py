@@ -32,7 +32,7 @@ HARMLESS = {
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_secret_is_found(tmp_path, name):
     """In its file and line, and without telling it."""
-    (tmp_path / name).write_text("first line\n" + PLANTED[name], encoding="utf-8")
+    (tmp_path / name).write_text("first line\n" + PLANTED[name])
     found = list(leaks(tmp_path, [name]))
     assert {(leak.path, leak.line) for leak in found} == {(name, 2)}
     assert not any(RANDOM[:16] in leak.known or "hunter2" in leak.known for leak in found)
@@ -49,7 +49,7 @@ def test_a_known_secret_is_known_in_its_file_alone(tmp_path):
     """The same words elsewhere are looked at again, and so is another secret in that file."""
     name = "ledger.yaml"
     for other in (name, "other.yaml"):
-        (tmp_path / other).write_text(PLANTED[name], encoding="utf-8")
-    (tmp_path / "changed.yaml").write_text(PLANTED[name].replace("2@", "3@"), encoding="utf-8")
+        (tmp_path / other).write_text(PLANTED[name])
+    (tmp_path / "changed.yaml").write_text(PLANTED[name].replace("2@", "3@"))
     known = [leak.known for leak in leaks(tmp_path, (name, "other.yaml", "changed.yaml"))]
     assert len(set(known)) == len(known) == 3

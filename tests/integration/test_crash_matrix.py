@@ -21,6 +21,7 @@ from stream.build import open_ledger
 from stream.decisions.records import decode_alarm, decode_count
 from stream.decisions.release import alarm_records, count_records, released_alarms
 from tests.support.hostile import flowing
+from tests.support.ledgers import only_scope
 from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises, decisions_of
 from tests.support.matrixreport import write_section
 from tests.support.scenario import Scenario
@@ -68,7 +69,7 @@ def check_runs(matrix, decisions):
     for name in matrix.scenario.alarms().by_name:
         for one in decisions_of(matrix.ledger, name):
             spent[one.key.start_ms // MINUTE_MS] += one.epsilon_units
-    scope = matrix.ledger.reports.status().scopes["user"]
+    scope = only_scope(matrix.ledger)
     paid_units = scope.spent_units - scope.reserved_units  # one may be under way when all end
     assert paid_units <= max(spent.values()) <= scope.spent_units <= scope.epsilon_max_units
 
@@ -79,7 +80,7 @@ def check_two_kinds(matrix, decisions):
     assert check_promises(matrix, "busy")["decided"] > 0
     paid = {one.epsilon_units for one in decisions_of(matrix.ledger, "busy") if one.reason}
     assert paid <= {0}
-    scope = matrix.ledger.reports.status().scopes["user"]
+    scope = only_scope(matrix.ledger)
     promise = Gaussian.read(scope.promise)
     assert scope.epsilon_max_units == promise.wall_units
     assert promise.keeps(scope.spent_units)

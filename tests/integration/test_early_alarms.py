@@ -23,6 +23,7 @@ from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
 from tests.support.hostile import event_of, flowing, home, time_ms
+from tests.support.ledgers import only_scope
 from tests.support.matrix import STEPS, Matrix, private_runs
 from tests.support.oracle import looks
 from tests.support.scenario import ROOMS, Scenario
@@ -171,7 +172,7 @@ def test_every_step_is_charged_what_the_plan_says(seen):
         if isinstance(one, Ended) and one.settled_units is not None
     }
     assert charges == {decision.key.start_ms: planned for decision in seen.decisions}
-    (scope,) = seen.matrix.ledger.reports.status().scopes.values()
+    scope = only_scope(seen.matrix.ledger)
     assert scope.spent_units == planned
 
 

@@ -19,6 +19,7 @@ from stream.build import assemble, open_ledger
 from stream.config.loading import load
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.files import edit
 from tests.support.processes import Command
 from tests.support.procs import ran
 from tests.support.tree import ROOT
@@ -31,7 +32,7 @@ def _configured(folder):
     """Return a configuration of many windows on one budget."""
     folder.mkdir(exist_ok=True)
     path = Path(configuration(folder, unit="user", epsilon_max="400"))
-    path.write_text(path.read_text().replace("'1' HOUR", "'30' MINUTE"))
+    edit(path, "'1' HOUR", "'30' MINUTE")
     return path
 
 

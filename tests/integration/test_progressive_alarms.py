@@ -16,6 +16,7 @@ from tests.support.commands import (
     ledger_must_verify,
     tocsin,
 )
+from tests.support.files import edit
 
 WINDOWS = 24
 
@@ -32,7 +33,7 @@ def test_refunds_carry_a_day_that_worst_cases_do_not(tmp_path, mechanism, decide
     keys = {"aggregate": "COUNT(*) > 1000", "more": f"mechanism: {mechanism}"}
     path = Path(configuration(tmp_path, unit="user", epsilon_max="9", denials=True, **keys))
     worst = plans_of(load(path, environ={}))["crowd"].epsilon
-    path.write_text(path.read_text().replace('"9"', f'"{2 * worst}"'))
+    edit(path, '"9"', f'"{2 * worst}"')
     lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
     ends = [(line["reason"], float(line["epsilon"])) for line in lines if "outcome" in line]
     granted, refused = (None, pytest.approx(float(worst))), ("budget", 0.0)

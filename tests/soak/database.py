@@ -34,7 +34,7 @@ class Database:
         self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-"))
         self._data = self._directory / "data"
         self._server = pgserver(self._data, start=False)
-        (self._data / "pg_hba.conf").write_text(_RULES, encoding="utf-8")
+        (self._data / "pg_hba.conf").write_text(_RULES)
         self._listens = f"listen_addresses={HOST if port else ''}"
         self.port = port or 5432
         self._process = None

@@ -10,6 +10,7 @@ import pytest
 from tests.soak.growth import MEBIBYTE, growth_beyond_bounds
 from tests.soak.timetable import LONG
 from tests.soak.verdict import Soaked
+from tests.support.files import write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ def judged(folder, *, pace="long", grow, each=2_000, faults_s=()):
     Faults last ten seconds.
     """
     done = [{"at_ms": at * 1000, "back_ms": (at + 10) * 1000} for at in faults_s]
-    (folder / "faults.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in done))
+    write_rows(folder / "faults.jsonl", done)
     lines = []
     for second in range(0, MINUTES * 60, 2):
         more = grow(second)
@@ -35,7 +36,7 @@ def judged(folder, *, pace="long", grow, each=2_000, faults_s=()):
         lines.append({"what": "process", **at, **held})
         rows = {"partials": 3, "entries": 90, "decisions": second}
         lines.append({"what": "ledger", "at_ms": second * 1000, "bytes": second * each, **rows})
-    (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_rows(folder / "samples.jsonl", lines)
     (folder / "about.json").write_text(json.dumps({"pace": pace}))
     return list(growth_beyond_bounds(Soaked(folder)))
 

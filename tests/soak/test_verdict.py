@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import product
-from typing import Any
 
 import pytest
 
@@ -18,12 +16,11 @@ from tests.soak.recount import Recount, recount
 from tests.soak.sensors import CODECS, Reading, as_arrow, as_json, home
 from tests.soak.timetable import SHORT, Fault
 from tests.soak.verdict import Soaked, Truth, judge
+from tests.support.files import write_rows
 
 START_MS = 1_700_000_004_000 // 12_000 * 12_000
 LOAD_MS = 24_000
 PEOPLE = [f"p{number}" for number in range(200)]
-Files = dict[str, Any]
-"""What a soak leaves, by name: text, one object, or the objects of JSON lines."""
 
 
 @cache
@@ -46,7 +43,10 @@ def logs():
 
 @pytest.fixture
 def files():
-    """What a sound soak leaves, made from a recount of its own log."""
+    """What a sound soak leaves, made from a recount of its own log.
+
+    By name: text, one object, or the objects of JSON lines.
+    """
     found = {
         "about.json": {
             "pace": "short",
@@ -109,8 +109,7 @@ def judged(folder, files):
     """Write the files of a soak, and judge it."""
     for name, content in files.items():
         if isinstance(content, list):
-            lines = "".join(f"{json.dumps(one)}\n" for one in content)
-            (folder / f"{name}.jsonl").write_text(lines)
+            write_rows(folder / f"{name}.jsonl", content)
         else:
             text = content if isinstance(content, str) else json.dumps(content)
             (folder / name).write_text(text)
@@ -125,9 +124,6 @@ def test_a_sound_soak_passes(tmp_path, files):
     assert judged(tmp_path, files) == []
     assert any(one["cells"] for one in files["partials"])
     assert files["alarms"]
-
-
-Tamper = Callable[[Files], None]
 
 
 def _lose(name, at):

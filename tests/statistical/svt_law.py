@@ -131,10 +131,10 @@ def moved(steps: Sequence[int], moves: Sequence[int]) -> Steps:
     return tuple(map(sum, zip(steps, moves, strict=True)))
 
 
-def run_loss(plan: SvtPlan, moves: Sequence[int], most: int = 3) -> float:
+def run_loss(plan: SvtPlan, moves: Sequence[int]) -> float:
     """Return the largest loss of a run of questions whose scores a neighbour moves so."""
     run, found = run_of(plan), 0.0
-    for scores in product(range(-plan.correction - most, most), repeat=len(moves)):
+    for scores in product(range(-plan.correction - 3, 3), repeat=len(moves)):
         found = max(found, excess(law(run, scores), law(run, moved(scores, moves))))
     return found
 

@@ -30,7 +30,7 @@ CLOSE = 1e-9
 def alarm(folder, *lines, tolerance=3):
     """Write an alarm over two rooms with further keys, and return it."""
     path = configuration(folder, unit="user", epsilon_max="900", tolerance=tolerance)
-    with (folder / "alarms.yaml").open("a", encoding="utf-8") as file:
+    with (folder / "alarms.yaml").open("a") as file:
         file.writelines(f"    {line}\n" for line in lines)
     report = examine(folder / "alarms.yaml", environ={})
     assert report.alarms is not None, (path, report.errors)
@@ -40,7 +40,7 @@ def alarm(folder, *lines, tolerance=3):
 def tried(folder, fires, code=0):
     """Return what comes of a test of ``COUNTS``, by predicate."""
     text = f"alarms: alarms.yaml\ntests: [{{name: t, counts: {COUNTS}, fires: {fires}}}]\n"
-    (folder / "cases.yaml").write_text(text, encoding="utf-8")
+    (folder / "cases.yaml").write_text(text)
     (found, _) = json_lines(tocsin("test", str(folder / "cases.yaml"), "--json"), code)
     return {check["about"]: check for check in found["checks"]}
 

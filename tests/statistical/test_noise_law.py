@@ -321,5 +321,5 @@ def test_no_float_draws_a_variate():
 def test_linked_proofs_exist():
     """Every proof page that a module of the operators names is there."""
     for file in (ROOT / "operators").rglob("*.py"):
-        for page in re.findall(r"docs/research/proofs/\w+\.md", file.read_text(encoding="utf-8")):
+        for page in re.findall(r"docs/research/proofs/\w+\.md", file.read_text()):
             assert (ROOT / page).is_file(), page

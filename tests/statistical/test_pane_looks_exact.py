@@ -55,7 +55,7 @@ def test_the_law_of_a_walk_is_exact():
             assert float(low) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
-def first_fired(decides, noisy, between=1):
+def first_fired(decides, noisy, between):
     """Return the look at which every cell's window fires first, once or not at all."""
     ends = range(between, len(noisy) + 1, between)
     fired = np.stack([decides.reached(noisy[:end]) > 0 for end in ends])

@@ -23,7 +23,7 @@ from stream.decisions.steps import Step
 from tests.statistical.enumeration import GivenNoise, ints
 from tests.statistical.panes_law import law_in_box
 from tests.support.exact import worst_ratio
-from tests.support.ledgers import must_verify
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 Q = Fraction(1, 3)
@@ -116,7 +116,7 @@ def law(
         events = rows(folder, counts, rooms, person=person.comes, times=person.times)
         decisions = list(replayed(alarms, ledger, events, noise=noise, step=step))
         must_verify(ledger)
-        (scope,) = ledger.reports.status().scopes.values()
+        scope = only_scope(ledger)
     units = {one.epsilon_units for one in decisions if one.key.query == panes.id}
     windows = [one for one in decisions if one.key.query != panes.id]
     assert {one.epsilon_units for one in windows} == {0}

@@ -25,7 +25,7 @@ from stream.decisions import judge
 from stream.decisions.judge import statistics_of
 from stream.model.regions import region_of
 from tests.statistical.enumeration import odds
-from tests.support.ledgers import must_verify
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.paned import opened, replayed
 from tests.support.scored import UNITS, scored
 
@@ -207,7 +207,7 @@ def replayed_windows(alarms, path):
         patch.setattr(judge, "statistics_of", noted)
         prices = [each.epsilon_units for each in replayed(alarms, ledger, path)]
         must_verify(ledger)
-        (scope,) = ledger.reports.status().scopes.values()
+        scope = only_scope(ledger)
     assert len(seen) == len(prices)
     return seen, prices, scope.spent_units
 

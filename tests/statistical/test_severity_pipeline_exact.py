@@ -13,7 +13,7 @@ from stream.config.alarms import builder
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records
 from tests.statistical.test_severity_exact import masses, worst
-from tests.support.ledgers import must_verify
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 ROOMS = ("hall", "lab", "attic")
@@ -46,7 +46,7 @@ def laws(folder, monkeypatch, unit, person, times):
         events = rows(folder, COUNTS, ROOMS, person=person, times=times)
         decisions = list(replayed(alarms, ledger, events))
         must_verify(ledger)
-        (scope,) = ledger.reports.status().scopes.values()
+        scope = only_scope(ledger)
     (units,) = {one.epsilon_units for one in decisions}
     cells = [each for cuts in found for each in masses(cuts)]
     return cells, from_loss_units(units), scope.spent_units

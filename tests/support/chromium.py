@@ -109,7 +109,7 @@ class Chromium:
         ]
         await self.tell("Emulation.setEmulatedMedia", features=features)
 
-    async def picture(self, path: Path, most: int = 16_000) -> None:
+    async def picture(self, path: Path, most: int) -> None:
         """Write what is seen of the page, all its length or so many pixels of it, as PNG."""
         width, height = await self.value(
             "[innerWidth, document.documentElement.getBoundingClientRect().height]"
@@ -134,7 +134,7 @@ class Chromium:
     def _port(self):
         """Return where it listens; empty until it does."""
         try:
-            text = (self._folder / "DevToolsActivePort").read_text(encoding="ascii")
+            text = (self._folder / "DevToolsActivePort").read_text()
         except FileNotFoundError:
             return ""
         return text.partition("\n")[0]

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from stream.build import open_ledger
 from stream.cli.main import main
+from tests.support.files import write_rows
 from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
@@ -74,26 +75,19 @@ def configuration(
 
 def events(folder: Path, name: str = "badges.jsonl") -> str:
     """Write two hundred people in the hall at 05:00, and nobody else; return the path."""
-    lines = [
-        json.dumps({"person": f"p{i}", "room": "hall", "n": 1, "ts": 5 * HOUR_MS + i})
-        for i in range(200)
-    ]
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
+    rows = ({"person": f"p{i}", "room": "hall", "n": 1, "ts": 5 * HOUR_MS + i} for i in range(200))
+    return str(write_rows(folder / name, rows))
 
 
 def visits(folder: Path, hours: list[dict[str, list[int]]]) -> str:
     """Write, per hour and room, one event with each ``n``, everyone being somebody else."""
-    lines = [
-        json.dumps({"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i})
+    rows = (
+        {"person": f"{room}{i}", "room": room, "n": n, "ts": hour * HOUR_MS + i}
         for hour, rooms in enumerate(hours)
         for room, values in rooms.items()
         for i, n in enumerate(values)
-    ]
-    path = folder / "visits.jsonl"
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
+    )
+    return str(write_rows(folder / "visits.jsonl", rows))
 
 
 def tocsin(*arguments: object, code: int | None = None) -> Result:

@@ -18,15 +18,14 @@ BADGES = EXAMPLES / "office" / "badges.jsonl"
 SALES = EXAMPLES / "retail" / "online_retail.parquet"
 
 
-def copied(name: str, folder: Path, *, examples: Path = EXAMPLES) -> Path:
+def copied(name: str, folder: Path) -> Path:
     """Copy an example without its ledger and return the configuration in the copy.
 
     Args:
         name: of the example.
         folder: gets a folder of that name, or has one already.
-        examples: where it stands.
     """
     made = folder / name
     ledger = shutil.ignore_patterns(".tocsin")
-    shutil.copytree(examples / name, made, ignore=ledger, dirs_exist_ok=True)
+    shutil.copytree(EXAMPLES / name, made, ignore=ledger, dirs_exist_ok=True)
     return made / "alarms.yaml"

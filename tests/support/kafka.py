@@ -3,7 +3,7 @@
 Use the fixtures of :mod:`tests.support.fixtures`::
 
     def test_something(broker: Broker) -> None:           # one broker for the whole session
-        topic = broker_topic(broker, partitions=4)        # a name of its own per test
+        topic = broker_topic(broker, name="events", partitions=4)  # a name of its own per test
         ...
 
     def test_outage(own_broker: Broker) -> None:          # a broker this test may kill
@@ -32,7 +32,7 @@ __all__ = ["Broker", "BrokerError", "broker_topic", "read_all", "start_again"]
 _numbers = itertools.count(1)
 
 
-def broker_topic(broker: Broker, *, name: str = "events", partitions: int = 1) -> str:
+def broker_topic(broker: Broker, *, name: str, partitions: int) -> str:
     """Create a topic under a name that no other test of this session has, and return the name.
 
     Args:

@@ -155,6 +155,12 @@ def must_verify(ledger: Ledger) -> None:
     assert not found, found
 
 
+def only_scope(ledger: Ledger) -> ScopeStatus:
+    """Return how the only budget stands."""
+    (scope,) = ledger.reports.status().scopes.values()
+    return scope
+
+
 def status_of(ledger: Ledger) -> ScopeStatus:
     """Return how budget ``s`` stands."""
     return ledger.reports.status().scopes["s"]

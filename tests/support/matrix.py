@@ -14,7 +14,7 @@ from stream.build import open_ledger
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.hostile import WINDOW_MS
-from tests.support.ledgers import must_verify
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.oracle import add_up, crowd
 from tests.support.waiting import wait_until
 from tests.support.worker_main import BEFORE_COMMIT
@@ -190,7 +190,7 @@ def check_promises(matrix: Matrix, name: str) -> dict[str, Any]:
     assert left <= seen <= made
     scenario.topics_must_agree()
 
-    scope = matrix.ledger.reports.status().scopes["user"]
+    scope = only_scope(matrix.ledger)
     assert matrix.worst_units <= scope.epsilon_max_units
     loss = "epsilon" if scope.promise is None else "rho"
     worst, most = (f"{units / 1e12:.3f}" for units in (matrix.worst_units, scope.epsilon_max_units))
@@ -217,7 +217,7 @@ def check_charged(scenario: Scenario) -> None:
     """Assert that the ledger holds, and that what was decided is all that was paid for."""
     with open_ledger(scenario.alarms()) as ledger:
         must_verify(ledger)
-        scope = ledger.reports.status().scopes["user"]
+        scope = only_scope(ledger)
         stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
     paid = stored[Outcome.DECIDED] + scope.reservations
     assert scope.spent_units == paid * scenario.window_units()

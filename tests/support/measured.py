@@ -65,9 +65,9 @@ def decided(query: str = "crowd", hour: int = 1, alarms: int = 2) -> StoredDecis
     return _ended(query, hour, alarms, None)
 
 
-def denied(query: str = "crowd", hour: int = 1, reason: str = "incomplete") -> StoredDecision:
+def denied(query: str = "crowd", hour: int = 1) -> StoredDecision:
     """Return a denial."""
-    return _ended(query, hour, 0, reason)
+    return _ended(query, hour, 0, "incomplete")
 
 
 def _ended(query, hour, alarms, reason):

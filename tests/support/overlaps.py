@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GRID = [*(Fraction(half, 2) for half in range(-1, 20)), "text"]
 
 
-def workload(seed: int, *, regions: int = 8, attributes: int = 4) -> list[Region]:
+def workload(seed: int, *, regions: int = 8) -> list[Region]:
     """Return random conjunctions of equalities, sets, ranges and negations over small numbers."""
     rng = random.Random(seed)
     conditions: list[Callable[[], object]] = [
@@ -28,9 +28,7 @@ def workload(seed: int, *, regions: int = 8, attributes: int = 4) -> list[Region
         lambda: Not(rng.randint(0, 4)),
     ]
     return [
-        Region.of(
-            {f"x{at}": rng.choice(conditions)() for at in range(attributes) if rng.random() < 0.65}
-        )
+        Region.of({f"x{at}": rng.choice(conditions)() for at in range(4) if rng.random() < 0.65})
         for _ in range(rng.randint(0, regions))
     ]
 

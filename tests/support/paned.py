@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.replay.replay import Replay
+from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,5 +122,5 @@ def decided(alarms: Alarms, events: Path, **options: Any) -> list[StoredDecision
     """Return all decisions of a replay that is not stopped, and find the ledger sound."""
     with opened(alarms) as ledger:
         decisions = list(replayed(alarms, ledger, events, **options))
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
     return decisions

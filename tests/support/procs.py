@@ -21,7 +21,7 @@ def gone(pid: int) -> bool:
 
 def handles(pid: int, number: int) -> bool:
     """Tell whether a process has a handler of its own of a signal."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    status = Path(f"/proc/{pid}/status").read_text()
     (caught,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, flags=re.MULTILINE)
     return bool(int(caught, 16) >> (number - 1) & 1)
 
@@ -29,7 +29,7 @@ def handles(pid: int, number: int) -> bool:
 def children(pid: int) -> list[int]:
     """Return the processes that a process started and has not seen the end of; none of an ended."""
     try:
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return []
     return [int(child) for child in found.split()]

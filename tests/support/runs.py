@@ -21,9 +21,9 @@ RUN = Series("r", units=WHOLE, period=FOREVER)
 OTHER = Series("s", units=4, period=FOREVER)
 
 
-def ask(ledger: Ledger, until_ms: int, *beside: Series, run: Series = RUN) -> None:
-    """Ask for every window up to an instant; those of ``run`` share runs."""
-    in_run = [replace(one, run=TERMS) for one in requests([run], until_ms)]
+def ask(ledger: Ledger, until_ms: int, *beside: Series) -> None:
+    """Ask for every window up to an instant; those of ``RUN`` share runs."""
+    in_run = [replace(one, run=TERMS) for one in requests([RUN], until_ms)]
     both = [*in_run, *requests(beside, until_ms)]
     ledger.admit("s", sorted(both, key=lambda one: one.charge.key))
 

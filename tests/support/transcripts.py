@@ -26,6 +26,7 @@ from tests.support.ledgers import (
     CELLS,
     Series,
     deny,
+    must_verify,
     requests,
     set_up,
     settle,
@@ -408,7 +409,7 @@ class Play:
 
     def check(self) -> None:
         """Check the wall, every answer that is still open, and the ledger against itself."""
-        assert self.ledger.reports.verify() == []
+        must_verify(self.ledger)
         if self.case.terms:
             assert status_of(self.ledger).spent_units <= self.case.wall
             self._check_turns()

@@ -57,13 +57,13 @@ class Intent:
         answers = self.answers
         for field in answers.group_by:
             text = values_text(answers, field)
-            (folder / answers.values_file(field)).write_text(text, encoding="utf-8")
+            (folder / answers.values_file(field)).write_text(text)
         text = configuration(answers, _UNTIL)
         if self.steps:
             step = f"INTERVAL '{_MINUTES[answers.window] // self.steps}' MINUTE"
             text = text.replace(f"TUMBLE({answers.time}, ", f"CUMULATE({answers.time}, {step}, ")
         path = folder / "alarms.yaml"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text)
         return path
 
 
@@ -72,7 +72,7 @@ def _many(groups):
     return (tuple(f"g{number:04d}" for number in range(groups)),)
 
 
-def all_ways(alarms: Alarms, *, every: int = 1) -> Iterator[Candidate]:
+def all_ways(alarms: Alarms, *, every: int) -> Iterator[Candidate]:
     """Yield every way of a coarse grid over what the solver may choose for the one open alarm.
 
     Windows, mechanisms, tolerances up to the widest useful one, rates of false alarms from 1e-9 to

@@ -22,13 +22,13 @@ _MONDAY_MS = 1_740_960_000_000  # 2025-03-03T00:00Z
 _DAY_MS, _HOUR_MS, _QUARTER_MS = 86_400_000, 3_600_000, 900_000
 
 
-def office(path: Path, seed: int = 1) -> list[tuple[int, tuple[str, ...]]]:
+def office(path: Path) -> list[tuple[int, tuple[str, ...]]]:
     """Write a week of badges: eight people of 900 in a room and hour, 40 in 32 of them.
 
     Returns:
         Start and room of the 32, in the order of time.
     """
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(1)
     hours = [_MONDAY_MS + d * _DAY_MS + h * _HOUR_MS for d in range(5) for h in range(7, 22)]
     cells = list(product(hours, ROOMS))
     full = set(draw.choice(len(cells), 32, replace=False).tolist())
@@ -41,13 +41,13 @@ def office(path: Path, seed: int = 1) -> list[tuple[int, tuple[str, ...]]]:
     return [(cells[at][0], cells[at][1:]) for at in sorted(full)]
 
 
-def shops(path: Path, seed: int = 1) -> list[tuple[int, tuple[str, ...]]]:
+def shops(path: Path) -> list[tuple[int, tuple[str, ...]]]:
     """Write two weeks of purchases by 3,000 cards, one promotion of a quarter of an hour in each.
 
     Returns:
         Start, and shop and class, of the promotions, in the order of time.
     """
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(1)
     days = _MONDAY_MS + np.array([day for day in range(14) if day % 7 < 6]) * _DAY_MS
     quarters = np.add.outer(days, 10 * _HOUR_MS + np.arange(24) * _QUARTER_MS).ravel()
     sold = draw.integers(2, 6, size=(quarters.size, len(SHOPS), len(CLASSES)))

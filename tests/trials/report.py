@@ -41,7 +41,7 @@ def tried(intent: Intent, folder: Path, *, every: int = 1) -> tuple[float, str, 
         ways = [each.keeps for each in all_ways(resolved.report.alarms, every=every)]
         changes = "; ".join(change.text for change in one.changes)
         return took, f"impossible: {changes}", f"{sum(ways)} of {len(ways)} ways keep it"
-    resolved.after.path.write_text(resolved.after.text, encoding="utf-8")
+    resolved.after.path.write_text(resolved.after.text)
     wrong = [*unkept(one.found, path), *_run(intent, path)]
     (mechanism,) = one.found.keys["mechanism"]
     said = f"{mechanism}, tolerance {one.found.keys['tolerance']}"
@@ -54,7 +54,7 @@ def _run(intent, path):
         return []
     filled = fill(intent.answers)
     sample = path.with_name("sample.jsonl")
-    sample.write_text("\n".join(made_up(filled).lines) + "\n", encoding="utf-8")
+    sample.write_text("\n".join(made_up(filled).lines) + "\n")
     done = tocsin("run", str(path), "--replay", str(sample), "--dry-run", "--json")
     records = json_lines(done)
     wrong = [one["reason"] for one in records if one.get("outcome") == "denied"]
@@ -85,7 +85,7 @@ def main() -> None:
             f"{machine()} {told}\n\n"
             "| intent | CPU s | found | checked |\n|---|--:|---|---|\n"
         )
-        REPORT.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
+        REPORT.write_text(head + "\n".join(rows) + "\n")
     sys.exit(bool(bad))
 
 

@@ -66,7 +66,7 @@ def scripts(file: str = "*") -> list[object]:
     """Return the scripts of a file, or of all, each with its name."""
     found = []
     for path in sorted(Path(__file__).parent.glob(f"{file}.txt")):
-        for script in path.read_text("utf-8").split("\n== ")[1:]:
+        for script in path.read_text().split("\n== ")[1:]:
             name, _, lines = script.partition("\n")
             found.append(pytest.param(lines, id=f"{path.stem}: {name.partition(':')[0]}"))
     return found

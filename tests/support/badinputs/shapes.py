@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from tests.support.files import write_rows
+
 Prepare: TypeAlias = Callable[[Path], object]
 """What is done to the good folder first."""
 Call: TypeAlias = tuple[str, Prepare | None]
@@ -91,10 +93,8 @@ def holding(name: str, data: bytes | str) -> Prepare:
 def good_folder(folder: Path) -> None:
     """Write the configuration, the files it names, and sixty events of one hour in the lab."""
     event = {"room": "lab", "floor": 1, "open": True, "age": 30, "load": 1.5}
-    lines = (
-        json.dumps({"person": f"p{n}", **event, "ts": "2025-03-03T09:00:00Z"}) for n in range(60)
-    )
+    rows = ({"person": f"p{n}", **event, "ts": "2025-03-03T09:00:00Z"} for n in range(60))
     (folder / "alarms.yaml").write_text(GOOD)
     (folder / "rooms.txt").write_text("lab\nhall\n")
     (folder / "capacity.csv").write_text("room,seats\nlab,40\nhall,90\n")
-    (folder / "badges.jsonl").write_text("\n".join(lines) + "\n")
+    write_rows(folder / "badges.jsonl", rows)

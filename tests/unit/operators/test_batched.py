@@ -93,7 +93,7 @@ def cut(monkeypatch):
     monkeypatch.setattr(GradualNoise, "draw", draw)
 
 
-def alike(operator, counts, *, coin=None):
+def alike(operator, counts, *, coin):
     """Decide windows at once, then one by one with the same noise; return whether all agree."""
     assert isinstance(operator, DecidesMany)
     at_once, each = Streams(coin), Streams(coin)

@@ -74,4 +74,4 @@ def test_the_page_has_these_ratios(steps):
         f"{ratio(steps, planned(steps, alarms, monotone=True), negatives):.2f}"
         for alarms, negatives in product(ALARMS, NEGATIVES)
     ]
-    assert f"| {steps} | {' | '.join(cells)} |" in PAGE.read_text(encoding="utf-8")
+    assert f"| {steps} | {' | '.join(cells)} |" in PAGE.read_text()

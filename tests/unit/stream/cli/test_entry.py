@@ -35,9 +35,9 @@ It sleeps in short naps: a signal that comes just before the call does not end a
 """
 
 
-def slow(at, wait_s=PATIENCE_S):
+def slow(at):
     """Return a process that waits while it imports ``at``."""
-    return f"SLOW_AT, WAIT_S = {at!r}, {wait_s}\n{SLOW}"
+    return f"SLOW_AT, WAIT_S = {at!r}, {PATIENCE_S}\n{SLOW}"
 
 
 def told(number, program, *arguments, written=None):

@@ -13,6 +13,7 @@ from stream.cli.main import main
 from stream.config.loading import examine
 from stream.planning.templates.answers import TEMPLATES
 from tests.support.commands import json_lines, tocsin
+from tests.support.files import write_rows
 
 HIDDEN = "the room nobody may know of"
 OWN = ("--sample", "own.jsonl", "--time", "when", "--unit", "who", "--group-by", "place", "--yes")
@@ -32,9 +33,7 @@ def sample(folder):
         {"who": number, "place": place, "when": 1_741_600_000_000 + number, "paid": 3.5}
         for number, place in enumerate(["hall", "lab", HIDDEN, "hall"])
     ]
-    path = folder / "own.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
+    return write_rows(folder / "own.jsonl", rows)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
+from tests.support.files import edit, write_rows
 
 
 def _written(folder, rows):
     """Write events: who, where and when."""
     lines = [{"person": who, "room": room, "n": 1, "ts": ts} for who, room, ts in rows]
-    file = folder / "badges.jsonl"
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_rows(folder / "badges.jsonl", lines)
 
 
 def _inspect(folder, *options, code=0):
@@ -150,7 +149,7 @@ def test_without_a_history_it_asks_from_when(tmp_path):
     path = Path(configuration(tmp_path))
     events(tmp_path)
     history = "    history: {from: 1970-01-01, until: 1970-01-02}\n"
-    path.write_text(path.read_text().replace(history, ""))
+    edit(path, history, "")
     assert "--since" in _inspect(tmp_path, code=2).stderr
     span = ("--since", "1970-01-01T05:00Z", "--until", "1970-01-01T06:00Z")
     assert [line["statistics"] for line in _lines(tmp_path, "group", *span)] == [[200]]

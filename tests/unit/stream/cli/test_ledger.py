@@ -26,6 +26,7 @@ from stream.custody.changes import orphans
 from stream.replay.replay import Replay
 from stream.windows.instants import iso_utc
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
+from tests.support.files import edit
 from tests.support.published import decisions_in
 
 DAY = "until: 1970-01-02"
@@ -63,15 +64,6 @@ def decided(day_of, tmp_path):
 def archive(tmp_path):
     """The folder of archived entries."""
     return tmp_path / "archive"
-
-
-def edited(path, *changes):
-    """Replace words of a configuration."""
-    text = Path(path).read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    Path(path).write_text(text)
 
 
 def run(path, *more):
@@ -117,9 +109,10 @@ def test_verify_finds_a_ledger_that_was_tampered_with(tmp_path, decided):
 def test_accepted_windows_may_be_cut_anew(tmp_path):
     """With longer windows, the next one that starts on the new calendar is decided next."""
     path, early = configuration(tmp_path), "until: 1970-01-01T05:00"
-    edited(path, (DAY, early))
+    edit(path, DAY, early)
     run(path, "--accept-drops")  # the events lie in the hour after
-    edited(path, ("'1' HOUR", "'4' HOUR"), (early, DAY))
+    edit(path, "'1' HOUR", "'4' HOUR")
+    edit(path, early, DAY)
     accepted = tocsin("ledger", path, "apply")
     assert "in force from 1970-01-01 08:00 UTC" in accepted.stdout
     assert "4 decided now" in " ".join(run(path).stdout.split())
@@ -132,11 +125,11 @@ def test_a_change_waits_for_what_has_not_left(tmp_path):
     alarms = load(Path(path), environ={})
     with open_ledger(alarms) as ledger:  # decided, and nothing of it is taken
         next(Replay(alarms, ledger, {"badges": [Path(events(tmp_path))]}).run())
-    edited(path, ("tolerance: 1", "tolerance: 5"))
+    edit(path, "tolerance: 1", "tolerance: 5")
     assert "decision(s) of alarm 'crowd' are not published" in refused(path, "apply")
-    edited(path, ("tolerance: 5", "tolerance: 1"))
+    edit(path, "tolerance: 5", "tolerance: 1")
     run(path)
-    edited(path, ("tolerance: 1", "tolerance: 5"))
+    edit(path, "tolerance: 1", "tolerance: 5")
     assert "applied" in tocsin("ledger", path, "apply", code=0).stdout
 
 
@@ -146,10 +139,10 @@ def test_verify_takes_the_checkpoint_that_it_ended_with(tmp_path):
     Since a noted one, it says what it did not read, and does not pass for a whole one.
     """
     path = configuration(tmp_path)
-    edited(path, (DAY, NOON))
+    edit(path, DAY, NOON)
     run(path)
     noted = verify(path)
-    edited(path, (NOON, DAY))
+    edit(path, NOON, DAY)
     run(path)
     later = verify(path, "--checkpoint", noted)
     assert later != noted
@@ -231,7 +224,7 @@ def test_windows_that_may_still_be_decided_stay_out_of_archives(decided, monkeyp
 def test_the_current_period_is_kept_by_default(tmp_path, monkeypatch):
     """Under a period, what began before today's (in the budget's time zone) goes."""
     path = configuration(tmp_path, unit="user", epsilon_max="40", more="timing: {max_age: 1h}")
-    edited(path, ("period: lifetime", "period: 1d"))
+    edit(path, "period: lifetime", "period: 1d")
     monkeypatch.setattr("stream.cli.ledger.wall_clock_ms", lambda: (10 * 24 + 15) * HOUR_MS)
     run(path)
     before = status_of(path)
@@ -242,7 +235,7 @@ def test_the_current_period_is_kept_by_default(tmp_path, monkeypatch):
 
 def test_losses_of_an_alarm_that_never_ran_say_so(decided):
     """It is in the configuration and not yet in the ledger."""
-    edited(decided, ("alarms:\n", f"alarms:\n{GONE}"))
+    edit(decided, "alarms:\n", f"alarms:\n{GONE}")
     assert "no decision of alarm 'gone' yet\n  hint:" in refused(decided, "losses", "gone")
 
 
@@ -269,7 +262,8 @@ def test_losses_after_archiving_are_not_taken_for_all(day_of, tmp_path, unit, at
 def orphaned(tmp_path):
     """A configuration that lacks an alarm which holds a reservation of its ledger."""
     path = configuration(tmp_path)
-    edited(path, (DAY, NOON), ("alarms:\n", f"alarms:\n{GONE}"))
+    edit(path, DAY, NOON)
+    edit(path, "alarms:\n", f"alarms:\n{GONE}")
     run(path)
     alarms = load(Path(path), environ={})
     cost = UniformCost(2 * 10**12, 2)
@@ -279,7 +273,8 @@ def orphaned(tmp_path):
             for name, query in alarms.by_name.items()
         ]
         ledger.admit("feed:badges", sorted(requests, key=lambda one: one.charge.key))
-    edited(path, (NOON, DAY), (GONE, ""))
+    edit(path, NOON, DAY)
+    edit(path, GONE, "")
     return path
 
 
@@ -294,7 +289,7 @@ def test_retiring_asks_first_and_gives_reservations_back(orphaned):
         assert status_of(orphaned)[1]["reservations"] == left
     verify(orphaned)
     assert run(orphaned).exit_code == 0
-    edited(orphaned, ("alarms:\n", f"alarms:\n{GONE}"))
+    edit(orphaned, "alarms:\n", f"alarms:\n{GONE}")
     again = run(orphaned)
     assert (again.exit_code, "'gone' was removed" in again.stderr) == (2, True)
 
@@ -312,13 +307,15 @@ def test_alarms_on_other_budgets_are_no_orphans(orphaned):
 def test_a_changed_unit_is_refused(decided):
     """The alarms would move to another budget: exit code 2 and a hint."""
     user, period = ("privacy_unit: event", "privacy_unit: user"), ('"40"', '"40", period: 1d')
-    edited(decided, user, period)
+    edit(decided, *user)
+    edit(decided, *period)
     for result in (run(decided), tocsin("ledger", decided, "apply")):
         assert (result.exit_code, result.stdout) == (2, "")
         assert "'feed:badges'" in result.stderr
         assert "hint:" in result.stderr
-    edited(decided, ("feeds:", 'kafka: {bootstrap: "127.0.0.1:1"}\nfeeds:'))
+    edit(decided, "feeds:", 'kafka: {bootstrap: "127.0.0.1:1"}\nfeeds:')
     told = refused(decided, "reconcile")
     assert "the scope of alarm 'crowd' changed from 'feed:badges' to 'user'" in told
-    edited(decided, user[::-1], period[::-1])
+    edit(decided, *user[::-1])
+    edit(decided, *period[::-1])
     assert [line["budget"] for line in status_of(decided) if "spent" in line] == ["feed:badges"]

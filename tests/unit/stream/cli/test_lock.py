@@ -11,6 +11,7 @@ from stream.config.loading import examine
 from stream.config.lock import Lock, Locked
 from stream.planning.locking import changes
 from tests.support.commands import tocsin
+from tests.support.files import edit
 from tests.support.wishes import WANTED, File
 
 _FILE = File(WANTED, rooms=8)
@@ -25,6 +26,13 @@ _TWIN = """\
     false_alarms: 1 per day
 """
 _WRITTEN = _TWIN.partition("    baseline")[0] + "    mechanism: svt\n    tolerance: 13\n"
+_DOORS = "  doors: {topic: d, time: ts, unit: person, fields: {person: string, ts: timestamp}}\n"
+_DEAR = """\
+  dear:
+    sql: SELECT 1 FROM doors GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 40
+    max_fnr: 0.05
+    tolerance: 0
+"""
 _BOTH = replace(_FILE, epsilon_max="20", more=_TWIN.format(baseline=16))
 
 
@@ -150,6 +158,19 @@ def test_where_kept_entries_leave_no_room_all_are_solved_again(tmp_path, twin):
     assert "crowded: " in said
     assert ("twin: resolved" in said) is (twin != _WRITTEN)
     tocsin("check", path, code=0)
+
+
+def test_an_entry_that_solving_again_would_gain_nothing_stays(tmp_path):
+    """What does not fit is an alarm of another feed, and of its budget."""
+    file = replace(_FILE, budget="privacy_unit: event", epsilon_max="2")
+    path = locked(file, tmp_path)
+    edited(path, "by: 0.1.0", "by: 0.0.9")
+    held = lock_of(path)
+    replace(file, more=_DEAR).write(tmp_path)
+    edit(path, "budget:", f"{_DOORS}budget:")
+    tocsin("lock", path, code=0)
+    assert lock_of(path) == held
+    assert "does not fit" in tocsin("plan", path).stdout
 
 
 def test_what_cannot_be_had_changes_no_lock(tmp_path):

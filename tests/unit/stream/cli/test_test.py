@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.examples import copied
+from tests.support.files import edit, write_rows
 from tests.support.keys import nested
 
 ROOM = """\
@@ -92,7 +91,7 @@ def test_events_are_what_count_counts(tmp_path):
         for ts, room in rooms.items()
         for number in range(150)
     ]
-    (tmp_path / "badges.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(tmp_path / "badges.jsonl", rows)
     expected = "counts: {lab: 150, hall: 0}, dropped_by_bounds: {repeats: 150, beyond_groups: 150}"
     test = (
         "name: t, events: EVENTS, dropped: {out_of_domain: 150},"
@@ -139,7 +138,7 @@ def test_windows_over_panes_are_counted_for_themselves(tmp_path):
     """Twice the same window is checked twice."""
     alarm(tmp_path, "room", "COUNT(*) > 50", "tolerance: 9", "mechanism: panes")
     file = tmp_path / "alarms.yaml"
-    file.write_text(file.read_text().replace("TUMBLE(ts,", "HOP(ts, INTERVAL '15' MINUTE,"))
+    edit(file, "TUMBLE(ts,", "HOP(ts, INTERVAL '15' MINUTE,")
     window = "{start: 1970-01-01T05:00, counts: {lab: 8}}"
     event = "{repeat: 8, person: p, room: lab, ts: 18000000}"
     test = f"name: t, events: [{event}], windows: [{window}, {window}]"

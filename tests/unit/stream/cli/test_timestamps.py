@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from shutil import copytree
@@ -14,6 +13,7 @@ from stream.cli.main import Later, main
 from stream.cli.options import TIME
 from stream.windows.instants import from_iso_utc
 from tests.support.commands import configuration, json_lines, tocsin
+from tests.support.files import edit, write_rows
 
 HOUR_MS = 3_600_000
 FIVE_MS = from_iso_utc("2024-10-27T05:00:00.000Z")
@@ -37,7 +37,7 @@ def decided(tmp_path_factory):
     path.write_text(f"timezone: {ZONE}\n" + text.replace("1970-01-02", "2024-10-28"))
     people = {**{f"p{i}": FIVE_MS + i for i in range(200)}, "late": FIVE_MS + 30 * HOUR_MS}
     rows = ({"person": who, "room": "hall", "n": 1, "ts": ts} for who, ts in people.items())
-    (folder / "badges.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(folder / "badges.jsonl", rows)
     called(folder, "run FILE --replay EVENTS")
     return folder
 
@@ -137,7 +137,7 @@ def test_what_a_person_reads_is_local(folder, words, said):
     """The time on the spot, its zone, and nothing in the form that records have."""
     path = folder / "alarms.yaml"
     if "apply" in words:
-        path.write_text(path.read_text().replace("> 30", "> 31"))
+        edit(path, "> 30", "> 31")
     told = " ".join(called(folder, words).output.split())
     assert said in told
     assert re.search(f"{ZONE}|CES?T", told)

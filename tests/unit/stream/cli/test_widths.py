@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.support.commands import HOUR_MS, tocsin
+from tests.support.files import write_rows
 
 EDGES = ("┏", "┓", "┡", "┩", "┌", "┐", "├", "┤", "└", "┘", "┃", "│")
 ZONE = "America/Argentina/Buenos_Aires"
@@ -56,7 +55,7 @@ def folder(tmp_path_factory):
         for hour in range(4)
         for room in (LAB, "hall", "hall")
     ]
-    (folder / "badges.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_rows(folder / "badges.jsonl", lines)
     _told(folder, "run FILE --replay EVENTS")
     return folder
 

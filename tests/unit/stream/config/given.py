@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def examined(folder: Path, text: str, **tables: str) -> Report:
     """Return what a configuration and its tables come to, marks removed."""
     for name, rows in tables.items():
-        (folder / f"{name}.csv").write_text(rows.replace(MARK, ""), encoding="utf-8")
+        (folder / f"{name}.csv").write_text(rows.replace(MARK, ""))
     path = folder / "alarms.yaml"
-    path.write_text(text.replace(MARK, ""), encoding="utf-8")
+    path.write_text(text.replace(MARK, ""))
     return examine(path, environ={})
 
 

@@ -15,6 +15,7 @@ from stream.decisions.records import decode_decision, encode
 from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events
+from tests.support.ledgers import must_verify, only_scope
 
 EXTRA = """\
   hall:
@@ -67,7 +68,7 @@ def test_two_draws_of_a_window_that_the_ledger_has_not_are_charged_both(tmp_path
 
 def _spent(alarms):
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         scopes = ledger.reports.status().scopes.values()
         return {scope.scope: scope.spent_units for scope in scopes}
 
@@ -98,7 +99,7 @@ def test_what_was_spent_counts_in_the_periods_of_today(tmp_path):
     after = _configured(tmp_path / "after", "user", period="1w")
     with open_ledger(after) as ledger:
         take_over(after, ledger, seen)
-        (budget,) = ledger.reports.status().scopes.values()
+        budget = only_scope(ledger)
     (week,) = after.budget.touched(0, 1)
     assert budget.periods == {week: spent["user"]}
 

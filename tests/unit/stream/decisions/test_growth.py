@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from accountant.records import REFERENCE_PARTITIONS, PartialStatus
+from tests.support.ledgers import must_verify, only_scope
 from tests.unit.stream.config.alarms.test_band_references import (
     MINUTE_MS,
     OTHERS,
@@ -24,7 +25,7 @@ def announced(ledger, feed, from_ms):
     ledger.growths.announce(feed, 3, from_ms=from_ms, first_starts={"drift": from_ms})
 
 
-def put_all(run, feed="", revision=0):
+def put_all(run, feed, revision):
     """Store every partial of the first window, those of a feed by somebody who knows."""
     for of, counts in zip(FEEDS, (OWN, OTHERS), strict=True):
         for partition, values in counts:
@@ -43,8 +44,8 @@ def test_a_window_across_is_denied_when_it_has_ended(tmp_path, feed):
         run.now_ms[0] = cut_ms + 1
         assert run.runtime.judge.due() == ["drift"]
         assert run.ended() == [("denied", "repartitioned", 0)]
-        assert run.ledger.reports.status().scopes["user"].spent_units == 0
-        assert run.ledger.reports.verify() == []
+        assert only_scope(run.ledger).spent_units == 0
+        must_verify(run.ledger)
 
 
 @pytest.mark.parametrize("feed", FEEDS)

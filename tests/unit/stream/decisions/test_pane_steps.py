@@ -11,6 +11,7 @@ from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from stream.windows.instants import iso_utc
 from tests.support.archived import move_all
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)"
@@ -137,8 +138,8 @@ def test_people_count_in_the_first_pane_of_their_window_also_after_a_restart(
             except KeyboardInterrupt:
                 if archived:
                     move_all(ledger, max(one.cursor_ms for one in ledger.progress.queries()))
-            assert ledger.reports.verify() == []
-            (scope,) = ledger.reports.status().scopes.values()
+            must_verify(ledger)
+            scope = only_scope(ledger)
     assert reasons == {None}
     assert [count for _, count in sorted(stored.items())] == FIRST
     assert scope.spent_units == 2 * panes.aim.pane_units

@@ -25,7 +25,16 @@ from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
-from tests.support.ledgers import EVENT, Series, admit, must_verify, open_ledger, set_up, settle
+from tests.support.ledgers import (
+    EVENT,
+    Series,
+    admit,
+    must_verify,
+    only_scope,
+    open_ledger,
+    set_up,
+    settle,
+)
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
@@ -100,7 +109,7 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path, at):
                     left += count_records(one)
             except KilledError:
                 kills += 1
-            assert ledger.reports.verify() == []
+            must_verify(ledger)
     assert kills == 2
     assert all(seen[one.count_id] == one for one in left)
     assert len({one.count_id for one in left}) == 4
@@ -132,11 +141,11 @@ def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_p
         assert ledger.upkeep.unknown_decisions(mine) == []
         unknown = ledger.upkeep.unknown_decisions(theirs)
         assert panes <= {one.key for one in unknown}
-        (before,) = ledger.reports.status().scopes.values()
+        before = only_scope(ledger)
         assert ledger.upkeep.reconcile(theirs) == len(unknown)
         assert ledger.upkeep.reconcile(theirs) == 0
-        (after,) = ledger.reports.status().scopes.values()
-        assert ledger.reports.verify() == []
+        after = only_scope(ledger)
+        must_verify(ledger)
     assert after.spent_units == 2 * before.spent_units
 
 
@@ -296,7 +305,7 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path):
         assert len(apply_changes(sharper, ledger, now_ms=0)) == 3
         assert stored(ledger, sharper) == {}
         rest = list(replayed(sharper, ledger, events))
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
     reasons = {one.reason for one in rest}
     assert reasons == {"pane_gone", None}
     assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}

@@ -168,7 +168,7 @@ KEPT = sorted(HOME.glob("records_*.jsonl"))
 @pytest.mark.parametrize("new", [{}, {"new": 1}], ids=["as it is", "with a field more"])
 def test_records_of_other_versions_are_read(path, new):
     """What a release left, and what a later version may: its cost is not passed over."""
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert {kind for line in lines for kind in line} == set(DECODERS)
     for line in lines:
         for kind, fields in line.items():

@@ -19,6 +19,7 @@ from stream.events.files import EventFiles
 from stream.events.formats import SUFFIXES
 from stream.model.feeds import Codec, Field
 from tests.support.decoding import HASH_KEY, KINDS, a_decoder, a_feed, laid_out
+from tests.support.files import write_rows
 
 FEED = a_feed(
     Codec.JSON, fields={name: Field(name, KINDS[name]) for name in ("person", "ts", "x", "n", "b")}
@@ -40,7 +41,7 @@ def write(path, rows):
             writer.writeheader()
             writer.writerows(rows)
     elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(path, rows)
     else:
         table = pa.Table.from_pylist(rows)
         pq.write_table(table.append_column("extra", pa.nulls(len(rows))), path)

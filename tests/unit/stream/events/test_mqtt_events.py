@@ -36,9 +36,9 @@ def route(written="zigbee2mqtt/+room/motion", **templates):
     return Route(written, levels, fields)
 
 
-def message(payload=None, topic="zigbee2mqtt/hall/motion"):
+def message(payload=None):
     """Return a message with a JSON payload."""
-    return Message(topic, json.dumps(payload).encode(), 7, 1_700_000_000_000)
+    return Message("zigbee2mqtt/hall/motion", json.dumps(payload).encode(), 7, 1_700_000_000_000)
 
 
 def event(templates, payload):

@@ -62,7 +62,7 @@ class Scene:
 
     def __init__(self, folder):
         path = folder / "alarms.yaml"
-        path.write_text(CONFIG, encoding="utf-8")
+        path.write_text(CONFIG)
         self.alarms = load(path, environ={})
         self.partitions, self.topic_id = 2, "id"
         self.now_ms, self.made_ms = NOW_MS, 0

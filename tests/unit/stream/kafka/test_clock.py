@@ -11,6 +11,7 @@ from stream.config.loading import load
 from stream.kafka.clock import HeldClock
 from tests.faults.mutants import mutated
 from tests.support.commands import configuration
+from tests.support.files import edit
 
 MINUTE_MS = 60_000
 ALLOWED_MS = 7_500
@@ -104,5 +105,5 @@ def test_the_shortest_margin_counts(tmp_path, clocks):
     """A feed that waits for less needs a better clock."""
     path = Path(configuration(tmp_path))
     margin = "    time: ts\n    idle_partition_timeout: 2s\n"
-    path.write_text(path.read_text().replace("    time: ts\n", margin))
+    edit(path, "    time: ts\n", margin)
     assert HeldClock(load(path, environ={}), clocks.wall).allowed_ms == 1_500

@@ -89,7 +89,7 @@ def _decision(end, query, hours, ledger="f" * 32):
 def start(tmp_path, monkeypatch):
     """Return a start: where it begins to read, and the windows that it holds against the ledger."""
     path = tmp_path / "alarms.yaml"
-    path.write_text(CONFIG, encoding="utf-8")
+    path.write_text(CONFIG)
     alarms = load(path, environ={})
 
     def run(cursors, decided, more=lambda _: []):

@@ -20,6 +20,7 @@ from stream.kafka import worker
 from stream.kafka.connectivity import Dependencies
 from stream.logs.lines import Line
 from tests.support.commands import HOUR_MS, configuration
+from tests.support.files import edit
 from tests.support.measured import fresh_metrics
 from tests.support.said import Said
 
@@ -87,7 +88,7 @@ def test_a_new_alarm_begins_with_the_next_window(old, new, begins, tmp_path):
     """And with the history of a topic that is loaded; of a live feed it is for replays alone."""
     path = Path(configuration(tmp_path))
     new = new.replace("WATERMARKS", "{interval: 1m, key: 0123456789abcdef}")
-    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    edit(path, old, new)
     found = worker._first_starts_ms(load(path, environ={}), 9 * 24 * HOUR_MS)
     assert found == {"crowd": begins * HOUR_MS}
 

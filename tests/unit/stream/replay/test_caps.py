@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
+from tests.support.files import write_rows
 from tests.unit.stream.replay.test_gaussian import budget_of
 
 HOUR_MS = 3_600_000
@@ -59,9 +59,7 @@ def events(tmp_path_factory):
         for hour in range(48)
         for person in range(40 if hour % 24 < 18 else 45)
     ]
-    path = tmp_path_factory.mktemp("events") / "events.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
+    return write_rows(tmp_path_factory.mktemp("events") / "events.jsonl", rows)
 
 
 @pytest.fixture(scope="module")

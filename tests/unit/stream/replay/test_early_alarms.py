@@ -9,6 +9,7 @@ from operators.single.looks import EarlyAlarms
 from stream.decisions.records import alarm_id
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
+from tests.support.ledgers import must_verify
 from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, dies, running
 
 STEPS = 6
@@ -57,7 +58,7 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(tmp_path):
         assert [each.reason for each in decisions] == reasons
         assert rooms(one, decisions[STEPS:]) == "a."
         assert decision_record(one.query, one.alarms, decisions[3]).epsilon_units == 0
-        assert one.ledger.reports.verify() == []
+        must_verify(one.ledger)
 
 
 @pytest.mark.parametrize(("at", "fires"), [(Step.AFTER_DRAW, "a..."), (Step.AFTER_COMMIT, "...")])

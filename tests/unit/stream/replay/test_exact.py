@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from stream.config.loading import load
 from stream.windows.instants import from_iso_utc
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 from tests.support.examples import SALES, copied
+from tests.support.files import edit, write_rows
 from tests.support.recording import counts_stored
 
 FORECAST = """\
@@ -61,15 +61,10 @@ def shown(path, files):
     return windows, {place: value for place, value in found.items() if value}
 
 
-def _written(path, rows):
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
-
-
 def _retail(folder):
     """Return the shop's first weeks: the whole year would take half a minute."""
     path = copied("retail", folder)
-    path.write_text(path.read_text().replace("until: 2011-12-10", "until: 2010-12-21"))
+    edit(path, "until: 2011-12-10", "until: 2010-12-21")
     sales = folder / "retail" / "online_retail.parquet"
     pq.write_table(pq.read_table(SALES).slice(0, 40_000), sales)
     return path, ["--replay", sales]
@@ -84,7 +79,7 @@ def _event_unit(folder):
         {"person": f"p{i % 70}", "room": ("hall", "lab")[i % 3 == 0], "n": i % 11, "ts": i * 99_000}
         for i in range(800)
     )
-    return path, ["--replay", _written(folder / "badges.jsonl", rows)]
+    return path, ["--replay", write_rows(folder / "badges.jsonl", rows)]
 
 
 def forecast(folder, having, more="", **budget):
@@ -103,7 +98,7 @@ def _two_feeds(folder):
         for hour in range(24)
         for _ in range(3)
     )
-    other = _written(folder / "forecast.jsonl", rows)
+    other = write_rows(folder / "forecast.jsonl", rows)
     return path, ["--replay", f"badges={events(folder)}", "--replay", f"forecast={other}"]
 
 

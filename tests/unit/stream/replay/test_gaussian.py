@@ -26,6 +26,7 @@ from stream.planning.figures import figures
 from stream.planning.page import plan_page
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
+from tests.support.files import write_rows
 from tests.support.published import schema
 
 CONFIG = """\
@@ -82,7 +83,7 @@ OF_EVENTS = {
 def written(folder, alarms, budget=USER, epsilon="5", *, privacy=GDP, ledger_in=None):
     """Write a configuration, and thirty people in the hall on every odd hour of two days."""
     text = "".join(ALARM.format(name, *alarm) for name, alarm in alarms.items())
-    path, events = folder / "alarms.yaml", folder / "events.jsonl"
+    path = folder / "alarms.yaml"
     told = budget.format(epsilon) + privacy
     path.write_text(CONFIG.format(folder=ledger_in or folder, budget=told, alarms=text))
     rows = [
@@ -95,8 +96,7 @@ def written(folder, alarms, budget=USER, epsilon="5", *, privacy=GDP, ledger_in=
         for hour in range(1, 48, 2)
         for person in range(30)
     ]
-    events.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return str(path), events
+    return str(path), write_rows(folder / "events.jsonl", rows)
 
 
 @dataclass(frozen=True)

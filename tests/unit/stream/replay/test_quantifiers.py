@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter, defaultdict
 from itertools import product
@@ -20,6 +19,8 @@ from stream.decisions.mechanisms import plans_of
 from stream.simulation.history import count_history
 from stream.simulation.plays import Played
 from tests.support.commands import HOUR_MS, json_lines, tocsin
+from tests.support.files import edit, write_rows
+from tests.support.ledgers import must_verify, only_scope
 
 FIELDS = ("person", "building", "room", "ts")
 BUILDINGS, ROOMS = ("east", "west"), ("r1", "r2", "r3")
@@ -91,13 +92,11 @@ def query_of(path):
 
 def written(folder, events, name="badges.jsonl"):
     """Write events; the same person, place and time are one event, written twice."""
-    lines = [
-        json.dumps({**dict(zip(FIELDS, event, strict=True)), "event": "".join(map(str, event))})
+    rows = [
+        {**dict(zip(FIELDS, event, strict=True)), "event": "".join(map(str, event))}
         for event in sorted(events, key=itemgetter(3))
     ]
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_rows(folder / name, rows)
 
 
 def crowded(*places):
@@ -146,8 +145,8 @@ def test_an_answer_is_decided_charged_and_published_as_one_cell(
     (price,), (query,) = plans_of(alarms).values(), alarms.by_name.values()
     assert price.ratio == pytest.approx(1) or line in {SVT, DPPWLM}
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
-        (scope,) = ledger.reports.status().scopes.values()
+        must_verify(ledger)
+        scope = only_scope(ledger)
     if line == TSLM:
         windows = {EVENT: 1, user(): 24, user(2): 48}[budget]
         assert from_loss_units(scope.spent_units) == price.epsilon * windows
@@ -248,7 +247,7 @@ def test_what_cannot_count_groups_is_refused_where_it_stands(tmp_path, line, mes
     """By name of the mechanism, or by what the alarm says of one group."""
     path = configured(tmp_path, line)
     if "decider" in line:
-        path.write_text(path.read_text().replace("    tolerance: 5\n", ""))
+        edit(path, "    tolerance: 5\n", "")
     (found,) = examine(path, environ={}).errors
     assert message in found.message
     assert found.line

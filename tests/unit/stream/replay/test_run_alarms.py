@@ -24,7 +24,9 @@ from operators.svt.early import early_terms
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
+from tests.support.files import edit
 from tests.support.keys import nested
+from tests.support.ledgers import must_verify, only_scope
 from tests.support.matrix import run_states
 from tests.support.tree import ROOT
 
@@ -114,8 +116,8 @@ class Harness:
 
     def spent(self):
         """Return what the worst-off person lost, after checking the ledger."""
-        assert self.ledger.reports.verify() == []
-        (scope,) = self.ledger.reports.status().scopes.values()
+        must_verify(self.ledger)
+        scope = only_scope(self.ledger)
         return scope.spent_units
 
 
@@ -320,7 +322,7 @@ def test_runs_that_cannot_be_planned_are_errors(tmp_path, settings, rooms, said)
     What would be asked again over many windows is stored in each of them.
     """
     path = written(tmp_path, **settings)
-    path.write_text(path.read_text().replace("a, b, c, d", rooms))
+    edit(path, "a, b, c, d", rooms)
     assert said in "\n".join(map(str, examine(path, environ={}).errors))
 
 

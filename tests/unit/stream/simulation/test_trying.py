@@ -10,6 +10,7 @@ from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from stream.simulation.history import count_history
 from tests.support.commands import tocsin
+from tests.support.files import write_rows
 
 CONFIG = """\
 feeds:
@@ -54,7 +55,6 @@ def written(folder, *alarms, budget='"1"'):
 
 def events(folder):
     """Write a hall that fills from the second quarter of every hour on, and an empty lab."""
-    path = folder / "events.jsonl"
     times = (
         f"2025-03-03T{hour:02d}:{minute}:{second:02d}Z"
         for hour in range(8, 15)
@@ -62,8 +62,7 @@ def events(folder):
         for second in range(15)
     )
     rows = ({"person": f"p{ts[-3:-1]}", "room": "hall", "ts": ts} for ts in times)
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
+    return write_rows(folder / "events.jsonl", rows)
 
 
 def simulated(path, *options):

@@ -29,6 +29,7 @@ from stream.model.fingerprints import definition
 from stream.model.references import FARTHEST_REFERENCE, around, counted_on, waited_ms
 from tests.support.configurations import MARK, assert_named
 from tests.support.decoding import a_reader
+from tests.support.ledgers import must_verify, only_scope
 from tests.unit.stream.config.given import examined, loaded
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ def running(folder, began_ms=0, **parts):
     parts.setdefault("KEYS", "timing: {reference_timeout: 1h}")
     text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
     path = folder / "run.yaml"
-    path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
+    path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'))
     alarms = load(path, environ={})
     now_ms = [began_ms]
     with open_ledger(alarms, clock_ms=lambda: now_ms[0]) as ledger:
@@ -321,7 +322,7 @@ def test_a_window_is_decided_once_both_feeds_are_cut(tmp_path):
             assert run.ended() == []
         run.put(*OWN[1])
         assert run.ended() == [("decided", None, 1)]  # 120 against 120, 7 against 47
-        assert run.ledger.reports.verify() == []
+        must_verify(run.ledger)
 
 
 @pytest.mark.parametrize(
@@ -342,8 +343,8 @@ def test_each_feed_is_waited_for_until_its_own_timeout(tmp_path, there, minutes,
         assert run.ended() == [("denied", reason, 0)]
         (missing,) = [each for each in (*OWN, *OTHERS) if each not in there]
         assert run.put(*missing) is PartialStatus.DECIDED
-        assert run.ledger.reports.status().scopes["user"].spent_units == 0
-        assert run.ledger.reports.verify() == []
+        assert only_scope(run.ledger).spent_units == 0
+        must_verify(run.ledger)
 
 
 @pytest.mark.parametrize("case", ["incomplete", "conflict"])
@@ -382,7 +383,7 @@ def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path):
     watched = watched.replace("ABS(COUNT(*) - REFERENCE) >= 5", "COUNT(*) > 9")
     path = tmp_path / "before.yaml"
     watched = watched.replace("drift:", "before:").replace('epsilon_max: "4"', 'epsilon_max: "900"')
-    path.write_text(watched, encoding="utf-8")
+    path.write_text(watched)
     alarms = load(path, environ={})
     with open_ledger(alarms) as ledger:
         assemble(alarms, ledger, identities={"forecast": FORECAST}, first_start_ms={"before": 0})

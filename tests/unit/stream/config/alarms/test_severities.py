@@ -11,9 +11,9 @@ ASKED = HAVING.replace("120", "SEVERITY")
 TWO = "{warning: 80, critical: 100}"
 
 
-def levels(severity=TWO, having=ASKED, rest=""):
+def levels(severity, having=ASKED):
     """Return the good file with levels."""
-    return edited(HAVING, having).replace("timing: {grace: 30s}", f"severity: {severity}{rest}")
+    return edited(HAVING, having).replace("timing: {grace: 30s}", f"severity: {severity}")
 
 
 @pytest.mark.parametrize(

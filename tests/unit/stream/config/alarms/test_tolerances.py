@@ -45,7 +45,7 @@ def alarms_of(folder, having, *lines, epsilon_max="1000", tolerance=None):
     if tolerance is not None:
         lines = (*lines, f"tolerance: {tolerance}")
     text += "".join(f"    {line}\n" for line in lines)
-    (folder / "alarms.yaml").write_text(text, encoding="utf-8")
+    (folder / "alarms.yaml").write_text(text)
     return loaded(folder, text, fine="room,age\nlab,0.3\nhall,2.75\nattic,9.125\n")
 
 

@@ -26,7 +26,7 @@ MARK = "⟦"
 def read(folder, text):
     """Read a file with this text."""
     path = folder / "mqtt.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     return read_mqtt(path, environ={"SECRET": "hush"})
 
 

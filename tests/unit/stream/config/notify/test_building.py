@@ -29,8 +29,8 @@ SECRET = {"SECRET": "a secret of many bytes"}
 def written(folder, lines="", more=""):
     """Write a configuration with further keys of its alarm, and further sections."""
     path = Path(configuration(folder))
-    text = path.read_text(encoding="utf-8")
-    path.write_text(KAFKA + more + text + lines, encoding="utf-8")
+    text = path.read_text()
+    path.write_text(KAFKA + more + text + lines)
     return path
 
 
@@ -55,7 +55,7 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(tmp_path, lines, 
 def small(folder, more="", kafka=KAFKA):
     """Write a file without feeds."""
     path = folder / "small.yaml"
-    path.write_text(kafka + more, encoding="utf-8")
+    path.write_text(kafka + more)
     return path
 
 
@@ -116,7 +116,7 @@ TOKEN = "a token of many bytes"  # noqa: S105  # of no server
 )
 def test_a_board_is_read(tmp_path, more, board):
     """It needs no section, and listens on this machine alone then; a token is not shown."""
-    (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
     found = read_board(small(tmp_path, more), environ={})
     assert (found.board, found.budget) == (board, None)
     assert TOKEN not in repr(found)
@@ -129,7 +129,7 @@ def test_a_board_knows_groups_and_the_budget_where_a_file_says_them(tmp_path, li
     whole = read_board(written(tmp_path), environ={})
     assert whole.budget is not None
     assert len(whole.groups["crowd"]) > 1
-    (tmp_path / "of_one.txt").write_text("lab\nlobby", encoding="utf-8")
+    (tmp_path / "of_one.txt").write_text("lab\nlobby")
     more = f"alarms: {{crowd: {{groups: {{room: {listed}}}}}, mute: {{}}}}\n"
     more += "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
     found = read_board(small(tmp_path, more), environ={})

@@ -22,7 +22,7 @@ from tests.support.tree import ROOT
 MODELS = models_of(FileModel)
 SCHEMA = configuration_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
-WHOLE = (ROOT / "examples" / "office" / "alarms.yaml").read_text(encoding="utf-8")
+WHOLE = (ROOT / "examples" / "office" / "alarms.yaml").read_text()
 
 
 class Editor(yaml.SafeLoader):
@@ -73,7 +73,7 @@ def test_it_has_every_key_of_every_mapping_with_a_sentence(place):
 
 EXAMPLES = [*ROOT.glob("examples/*/alarms.yaml"), ROOT / "deploy" / "tocsin" / "alarms.yaml"]
 GOOD_TEXTS = {case.name: case.text for case in GOOD} | {
-    str(path): path.read_text(encoding="utf-8") for path in EXAMPLES
+    str(path): path.read_text() for path in EXAMPLES
 }
 
 
@@ -106,9 +106,9 @@ def test_unknown_keys_and_wrong_types_are_underlined(tmp_path, old, new):
     assert WHOLE.count(old) == 1
     text = WHOLE.replace(old, new)
     assert refused(text)
-    (tmp_path / "rooms.txt").write_text("lobby\n", encoding="utf-8")
-    (tmp_path / "capacity.csv").write_text("room,people\nlobby,9\n", encoding="utf-8")
-    (tmp_path / "alarms.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "rooms.txt").write_text("lobby\n")
+    (tmp_path / "capacity.csv").write_text("room,people\nlobby,9\n")
+    (tmp_path / "alarms.yaml").write_text(text)
     assert check(tmp_path / "alarms.yaml", environ={})
 
 
@@ -145,9 +145,9 @@ def test_no_shape_refuses_all_that_its_key_can_be():
 def test_the_usual_tool_checks_files_with_it(tmp_path):
     """`check-jsonschema` reads what `tocsin schema` prints, and the files beside it."""
     schema, file = tmp_path / "schema.json", tmp_path / "alarms.yaml"
-    schema.write_text(json.dumps(SCHEMA), encoding="utf-8")
+    schema.write_text(json.dumps(SCHEMA))
     for key, code in (("max_fnr", 0), ("max_frn", 1)):
-        file.write_text(WHOLE.replace("max_fnr:", f"{key}:"), encoding="utf-8")
+        file.write_text(WHOLE.replace("max_fnr:", f"{key}:"))
         told = CliRunner().invoke(check_jsonschema, ["--schemafile", str(schema), str(file)])
         assert told.exit_code == code
         assert ("max_frn" in told.output) == code

@@ -302,7 +302,7 @@ def test_a_strip_has_a_shape_for_every_window():
     assert row.counts == {Kind.DENIED: 1, Kind.UNSURE: 1}
 
 
-STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text(encoding="utf-8")
+STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text()
 INKS = ("ink", "quiet", "fired", "denied", "unsure", "warn")
 LEAST = {
     **{(ink, paper): 4.5 for ink in INKS for paper in ("page", "card")},

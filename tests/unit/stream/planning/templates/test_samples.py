@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stream.model.feeds import FieldType
 from stream.planning.templates.samples import fields_in
+from tests.support.files import write_rows
 
 ROWS = [
     {
@@ -26,9 +25,7 @@ ROWS = [
 
 def test_types_and_values(tmp_path):
     """Of every field; a row that is no object shows nothing."""
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in [*ROWS, None]))
-    found = fields_in(path)
+    found = fields_in(write_rows(tmp_path / "a.jsonl", [*ROWS, None]))
     assert {name: seen.kind for name, seen in found.items()} == {
         "person": FieldType.STRING,
         "room": FieldType.STRING,
