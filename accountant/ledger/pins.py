@@ -102,7 +102,7 @@ class Pins:
 
         Raises:
             ConfigChangedError: one differs from the stored one, or was retired; its feed's events
-                were dated by another field, or drew on another budget under another feed's name.
+                were read otherwise, or drew on another budget under another feed's name.
             LedgerCorruptError: the ledger holds other rows to be covered by one, or another share.
             LedgerError: the budget of one is not registered.
         """
@@ -120,7 +120,7 @@ class Pins:
                     refusals.same_query(known, one)
                     refusals.same_share(known.share_units, one)
                     refusals.same_shape(known.covers(one.fingerprint), one)
-                neighbours.same_time(one)
+                neighbours.same_reading(sources, one)
                 neighbours.one_budget(sources, one)
                 neighbours.add(one)
                 if known is None:
@@ -144,7 +144,7 @@ class Pins:
             effective_from_ms: start of the first window it decides.
 
         Raises:
-            ConfigChangedError: scope or feed differ, or the field that dates events.
+            ConfigChangedError: scope or feed differ, or how events are read.
             LedgerError: windows from there on are decided already.
         """
         with self._door.write() as writing:
@@ -153,7 +153,8 @@ class Pins:
             if row.fingerprint == registration.fingerprint:
                 return
             refusals.same_home(row, registration)
-            refusals.Neighbours(state.queries.values()).same_time(registration)
+            sources = refusals.Sources(state.logs.values(), state.replayed())
+            refusals.Neighbours(state.queries.values()).same_reading(sources, registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
                     f"alarm {row.query!r} is decided up to {refusals.utc_text(row.cursor_ms)}; its "
@@ -243,7 +244,7 @@ class Pins:
         for query in queries:
             if query.query in known:
                 refusals.same_query(known[query.query], query)
-            neighbours.same_time(query)
+            neighbours.same_reading(sources, query)
             neighbours.one_budget(sources, query)
             neighbours.add(query)
         for name in public:  # an alarm that is new, too, may read the same file

@@ -49,8 +49,8 @@ NEW_LEDGER = (
     "spent stays spent"
 )
 MOST_DIFFERENCES = 5
-EVENT_TIME = ("feed", "time")
-"""Where a definition names the field that dates events."""
+ONE_KIND = {"string", "integer", "boolean"}
+"""Types that a cell of CSV may have, of which the ledger knows one: see ``shape_of``."""
 KEYS = {
     **dict.fromkeys(("aggregates", "condition", "least", "members", "where"), "sql"),
     **dict.fromkeys(("aim.first_tolerances", "aim.tolerances"), "tolerance"),
@@ -180,32 +180,33 @@ class Neighbours:
     """
 
     def __init__(self, queries: Iterable[Query] = ()) -> None:
-        self._times: defaultdict[str, list[tuple[Any, str]]] = defaultdict(list)
+        self._readings: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._budgets: dict[tuple[str, str], None] = {}
         for query in queries:
             self.add(query)
 
     def add(self, query: Query | QueryRegistration) -> None:
         """Take note of one more."""
-        time, known = _at(query.definition, EVENT_TIME), self._times[query.feed]
-        if time is not None and all(time != before for before, _ in known):
-            known.append((time, query.query))
+        for what, taken in _reading(query.definition):
+            self._readings[query.feed, what].setdefault(taken, query.query)
         self._budgets.setdefault((query.feed, query.scope))
 
-    def same_time(self, given: QueryRegistration) -> None:
-        """Refuse to date events of a feed by another field than its queries did.
+    def same_reading(self, sources: Sources, given: QueryRegistration) -> None:
+        """Refuse to read a feed's events otherwise than its queries did, under any of its names.
 
-        Windows are taken to share no event where their times do not overlap: an event with two
-        times would be charged as two.
+        Windows are taken to share no event where their times do not overlap, nor cells where their
+        values differ: an event that has two would be charged as two. Under unit ``user``, what was
+        bounded for one unit is not for another.
         """
-        time = _at(given.definition, EVENT_TIME)
-        for before, other in self._times[given.feed]:
-            if time is not None and before != time:
-                raise ConfigChangedError(
-                    f"alarm {given.query!r} reads the time of feed {given.feed!r} from {time!r}, "
-                    f"{other!r} from {before!r}: one event would have two times",
-                    hint=NEW_LEDGER,
-                )
+        for what, taken in _reading(given.definition):
+            for feed in sources.same_events(given.feed):
+                for before, other in self._readings[feed, what].items():
+                    if before != taken:
+                        raise ConfigChangedError(
+                            f"alarm {given.query!r} takes {taken!r} for the {what} of feed "
+                            f"{given.feed!r}, {other!r} takes {before!r}: one event would have two",
+                            hint=NEW_LEDGER,
+                        )
 
     def one_budget(self, sources: Sources, given: QueryRegistration) -> None:
         """Refuse a second budget for one feed, also under the name of another one.
@@ -349,15 +350,21 @@ def _not_retired(stored: Query) -> None:
         )
 
 
-def _at(definition: str, path: tuple[str, ...]) -> Any:
-    """Return what a definition says at a path; ``None`` where it says nothing."""
+def _reading(definition: str) -> Iterator[tuple[str, str]]:
+    """Yield what a definition takes for the time, the unit and the types of its feed's events."""
     try:
         found = json.loads(definition)
     except json.JSONDecodeError:
-        return None
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        return
+    feed = found.get("feed", {})
+    if "time" in feed:
+        yield "time", feed["time"]
+    if found.get("privacy", {}).get("unit") == "user":
+        yield "unit", feed["unit"]
+        return
+    for name, field in feed.get("fields", {}).items():
+        if field["type"] in ONE_KIND:
+            yield f"type of {name!r}", field["type"]
 
 
 def _differences(old: str, new: str) -> Iterator[str]:
