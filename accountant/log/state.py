@@ -378,7 +378,7 @@ class Budget:
             if one.end_ms > end_ms
         ]
 
-    def last_in_runs(self, before: WindowKey | None = None) -> dict[str, Reservation]:
+    def last_in_runs(self, before: WindowKey | None) -> dict[str, Reservation]:
         """Return the last window of each query that was decided in a run, before a window."""
         found: dict[str, Reservation] = {}
         for window, one in self.charges.items():

@@ -87,8 +87,8 @@ class Document:
     file: str
     text: str = field(repr=False)
     tree: Tree
-    errors: tuple[ConfigError, ...] = ()
-    places: Mapping[Loc, Placed] = field(default_factory=dict, repr=False)
+    errors: tuple[ConfigError, ...]
+    places: Mapping[Loc, Placed] = field(repr=False)
 
     def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
         """Return the place of a value, its key, or a character inside it.

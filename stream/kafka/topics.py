@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -52,7 +52,7 @@ class TopicPlan:
 
     name: str
     partitions: int
-    config: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str]
     retention_ms: int = 0
     feed: str | None = None
 

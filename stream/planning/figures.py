@@ -70,8 +70,8 @@ class Detection:
     threshold: float
     for_sure: float | None
     almost_never: float | None
-    steps: int | None = None
-    severity: str = ""
+    steps: int | None
+    severity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class AlarmFigures:
     episodes: int | None
     alarms: int | None
     after_lifecycle: Steadied | None
-    changes: tuple[str, ...] = ()
+    changes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class BudgetFigures:
     year: tuple[float, int] | None
     first_refused: Refused | None
     alarms: tuple[AlarmFigures, ...]
-    unmet: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def figures(alarms: Alarms, solved: Sequence[Solved] | None = None) -> tuple[BudgetFigures, ...]:

@@ -54,7 +54,7 @@ class AimReader:
     counting: Counting
     reader: HavingReader
     findings: Findings
-    open: tuple[str, ...] = ()
+    open: tuple[str, ...]
 
     def read(self) -> tuple[Aim, FirstTolerances]:
         """Return the aim and what first phases follow from.

@@ -210,7 +210,7 @@ def as_for(domain: Domain, cell: int) -> str:
 
 
 def in_steps(
-    number: Fraction, unit: Fraction, what: str, of: str = "", *, most: int = LARGEST_STATISTIC
+    number: Fraction, unit: Fraction, what: str, of: str, *, most: int = LARGEST_STATISTIC
 ) -> Fraction:
     """Return a number in steps of an aggregate.
 

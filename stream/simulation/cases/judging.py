@@ -74,7 +74,7 @@ class Verdict:
 
     case: Case
     checks: tuple[Check, ...]
-    basis: str = ""
+    basis: str
     read: tuple[FeedSurvey, ...] = ()
 
     @property
