@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -225,7 +226,7 @@ class _Reader:
                 "the value has half a character (a lone surrogate)",
                 "write the whole character",
             )
-        text = REFERENCE.sub(lambda match: self._substitute(node, match), value)
+        text = REFERENCE.sub(partial(self._substitute, node), value)
         return Scalar(text, kind, value)
 
     def _substitute(self, node: yaml.Node, match: re.Match[str]) -> str:
