@@ -107,7 +107,7 @@ class System:
             own = {"query": f"{QUERY}-{at}" if at else QUERY, "threshold": self.threshold + at}
             text += _ALARM.format_map(values | own)
         self.file.write_text(text)
-        problems, _ = check(self.alarms(), create_missing=True, partitions=self.partitions)
+        problems, _ = check(self.alarms(), create_with=self.partitions)
         if problems:
             raise RuntimeError("\n".join(problems))
 

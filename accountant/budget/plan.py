@@ -76,10 +76,10 @@ class AlarmPlan:
     worst_units: int | None
     windows_fit: int | None
     cells: int | None
-    runs: bool = False
-    share_units: int = 0
-    windows_cap: int | None = None
-    uncapped_units: int | None = None
+    runs: bool
+    share_units: int
+    windows_cap: int | None
+    uncapped_units: int | None
 
     @property
     def ratio(self) -> float:

@@ -54,7 +54,7 @@ class MinEntropy:
     upper: float
     predicates: int
     most: float
-    nodes: int = 0
+    nodes: int
 
     @property
     def normalised(self) -> float:

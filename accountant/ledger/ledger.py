@@ -11,7 +11,6 @@ threads and processes. Nothing here reads a clock or draws a random number of it
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Self
@@ -34,7 +33,8 @@ from accountant.rules import admission, refusals, runs
 from accountant.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
+    from contextlib import AbstractContextManager
 
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.noisy import Noisy
@@ -374,15 +374,13 @@ class Ledger:
                 leave(writing.tx, registered(writing.state, key.query), key)
             writing.tick()
 
-    @contextmanager
-    def exclusive(self, name: str) -> Iterator[bool]:
+    def exclusive(self, name: str) -> AbstractContextManager[bool]:
         """Be the only one doing ``name`` on this ledger while the block runs.
 
         Yields whether it may: ``False`` when another thread or process is at it. The lock goes with
         the process that holds it. It saves work; correctness never rests on it.
         """
-        with self._store.exclusive(f"{self.ledger_id}/{name}") as held:
-            yield held
+        return self._store.exclusive(f"{self.ledger_id}/{name}")
 
     # --- one transaction's steps
 

@@ -434,8 +434,23 @@ class Snapshot(Entry, frozen=True):
 
 
 _KINDS: Final = (
-    *(Begun, Budgeted, LogPinned, FilesPinned, Grown, Registered, Changed, Retired, Admitted),
-    *(Answered, Ended, Worst, Recovered, Passed, ClockSet, Archived, Snapshot),
+    Begun,
+    Budgeted,
+    LogPinned,
+    FilesPinned,
+    Grown,
+    Registered,
+    Changed,
+    Retired,
+    Admitted,
+    Answered,
+    Ended,
+    Worst,
+    Recovered,
+    Passed,
+    ClockSet,
+    Archived,
+    Snapshot,
 )
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
     one.kind: msgspec.json.Decoder(one) for one in _KINDS

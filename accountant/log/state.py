@@ -136,10 +136,8 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     @property
     def worst_units(self) -> int:
         """Loss of one privacy unit at worst."""
-        asked = self.asked
-        if asked.held_units is None:
-            return asked.units * min(asked.cells_per_unit, asked.cells)
-        return asked.held_units
+        held = self.asked.held_units
+        return self.loss_units if held is None else held
 
     @property
     def final_units(self) -> int:
@@ -310,10 +308,10 @@ class Budget:
             if before is not None:
                 was = before.parts
                 held, final = held - was[0], final - was[1]
-            capped = asked.windows_per_period is not None
+            cap = charge.cap
             for period in asked.periods:
-                if capped:
-                    growth = self._growth(period, window, charge)
+                if cap is not None:
+                    growth = self._growth((period, cap), window, charge.total)
                     held, final = growth.held, growth.final
                 self._add(period, asked.query, held, final)
         elif state in FINAL:
@@ -378,7 +376,7 @@ class Budget:
             if one.end_ms > end_ms
         ]
 
-    def last_in_runs(self, before: WindowKey | None = None) -> dict[str, Reservation]:
+    def last_in_runs(self, before: WindowKey | None) -> dict[str, Reservation]:
         """Return the last window of each query that was decided in a run, before a window."""
         found: dict[str, Reservation] = {}
         for window, one in self.charges.items():
@@ -438,14 +436,13 @@ class Budget:
     def _size(self) -> int:
         return len(self.charges) + len(self.final) + len(self.settled)
 
-    def _growth(self, period: int, window: WindowKey, after: Reservation) -> PeriodTotal:
-        """Return how much more a period holds, once a reservation with a cap has changed."""
-        cap = after.cap
-        if cap is None:
-            return PeriodTotal()
-        windows = self._capped[period, cap]
+    def _growth(
+        self, capped: tuple[int, PeriodCap], window: WindowKey, after: PeriodTotal
+    ) -> PeriodTotal:
+        """Return how much more a period holds under a cap, once one of its windows has changed."""
+        windows, (_, cap) = self._capped[capped], capped
         was = _dearest(windows.values(), cap)
-        windows[window] = after.total
+        windows[window] = after
         return _dearest(windows.values(), cap).plus(was, -1)
 
     def _add(self, period: int, query: str, held: int, final: int) -> None:

@@ -101,7 +101,7 @@ def worst_loss(
     return worst
 
 
-def told_apart(shapes: frozenset[Shape], among: frozenset[Shape] = frozenset()) -> bool:
+def told_apart(shapes: frozenset[Shape], among: frozenset[Shape]) -> bool:
     """Say whether the loss of a row depends on the charges that it can be in alone.
 
     Where neither a grid nor all classes of rows are to be had, it depends on what is looked at.
@@ -116,8 +116,8 @@ def told_apart(shapes: frozenset[Shape], among: frozenset[Shape] = frozenset()) 
 def coarse_loss(
     charges: Sequence[Held],
     *,
-    within: tuple[int, int] | None = None,
-    meeting: Shape | None = None,
+    within: tuple[int, int] | None,
+    meeting: Shape | None,
 ) -> int:
     """Return a bound on :func:`worst_loss`: it takes cells of different groupings to meet.
 

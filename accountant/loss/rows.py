@@ -43,7 +43,7 @@ class RowLosses:
         meeting: look only at rows that a query of this shape may cover.
     """
 
-    def __init__(self, grid: Grid, meeting: Shape | None = None) -> None:
+    def __init__(self, grid: Grid, meeting: Shape | None) -> None:
         self._grid = grid
         self._losses: dict[Axes, Losses] = {}
         self._opaque: defaultdict[str, dict[Shape, Losses]] = defaultdict(dict)

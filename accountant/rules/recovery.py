@@ -23,7 +23,7 @@ _SAID: Final = {one: repr(one) for one in Outcome}
 
 
 def recovered(
-    state: State, fresh: Sequence[SeenDecision], now_ms: int, beside: Sequence[WindowKey] = ()
+    state: State, fresh: Sequence[SeenDecision], now_ms: int, beside: Sequence[WindowKey]
 ) -> Recovered:
     """Return how decisions of another copy are taken over as spent.
 

@@ -143,7 +143,7 @@ class Sources:
         files: feeds and digests of files that were replayed as them.
     """
 
-    def __init__(self, logs: Iterable[LogIdentity], files: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, logs: Iterable[LogIdentity], files: Iterable[tuple[str, str]]) -> None:
         self._logs = {log.feed: log for log in logs}
         self._files: defaultdict[str, set[str]] = defaultdict(set)
         for feed, digest in files:
@@ -179,7 +179,7 @@ class Neighbours:
         queries: in the order in which they are to be named.
     """
 
-    def __init__(self, queries: Iterable[Query] = ()) -> None:
+    def __init__(self, queries: Iterable[Query]) -> None:
         self._readings: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._budgets: dict[tuple[str, str], None] = {}
         for query in queries:

@@ -61,7 +61,7 @@ def judge(
 
 
 def worst_settled(
-    budget: Budget, *, since_ms: int, near: WindowKey | None = None, fingerprint: str = ""
+    budget: Budget, *, since_ms: int, near: WindowKey | None, fingerprint: str
 ) -> int:
     """Return what the dearest row of a budget of unit ``event`` has lost for good.
 

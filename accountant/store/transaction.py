@@ -215,10 +215,18 @@ class UsedUp(Rows):
 def _columns(partial: Partial) -> tuple[Any, ...]:
     key = partial.key
     return (
-        *(key.query, key.start_ms, key.end_ms, partial.partition, partial.fingerprint),
-        *(partial.topic_id, partial.complete, partial.cells),
-        *(partial.index.astype("<i8").tobytes(), partial.value.astype("<i8").tobytes()),
-        *(partial.first_offset, partial.last_offset),
+        key.query,
+        key.start_ms,
+        key.end_ms,
+        partial.partition,
+        partial.fingerprint,
+        partial.topic_id,
+        partial.complete,
+        partial.cells,
+        partial.index.astype("<i8").tobytes(),
+        partial.value.astype("<i8").tobytes(),
+        partial.first_offset,
+        partial.last_offset,
     )
 
 

@@ -115,7 +115,7 @@ def _show(alarms: Alarms, counted: Iterable[CountedWindow]) -> None:
         lines = _rows(alarm, windows)
         right = ["windows", "true in", *amounts]
         Console().print(fitting(name, ["group"], right, lines[:most]))
-        if more := len(lines) - len(lines[:most]):
+        if (more := len(lines) - most) > 0:
             click.echo(f"{more} more groups: --json has all")
         echo_lines(_lost_lines(alarm, windows))
 

@@ -41,7 +41,7 @@ from stream.decisions.held import held_from_ms
 from stream.decisions.records import AlarmRecord, CountRecord, DecisionRecord, epsilon_text
 from stream.decisions.registration import scopes_of, terms_of
 from stream.model.alarms import require_kafka
-from stream.model.losses import epsilon_fields, loss_name, wall_fields
+from stream.model.losses import loss_name, spent_fields, wall_fields
 from stream.windows.instants import iso_utc
 from stream.windows.shown import moment_text
 
@@ -89,7 +89,7 @@ def status(alarms: Alarms, *, as_json: bool) -> None:
                 "unit": scope.unit.value,
                 **wall_fields(gaussian, scope.epsilon_max_units),
                 "spent": epsilon_text(scope.spent_units),
-                **epsilon_fields(gaussian, "spent", scope.spent_units),
+                **spent_fields(gaussian, scope.spent_units),
                 "periods": {iso_utc(at): epsilon_text(u) for at, u in scope.periods.items()},
                 "reservations": scope.reservations,
                 "pending": scope.pending,
@@ -361,10 +361,8 @@ def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
 
 def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
     """Return the start of the current period, or now where the budget is never renewed."""
-    periods = alarms.budget.periods
-    if periods is None or periods.calendar is None:
-        return now_ms
-    return periods.touched(now_ms, now_ms + 1)[0]
+    budget = alarms.budget
+    return now_ms if budget.calendar is None else budget.touched(now_ms, now_ms + 1)[0]
 
 
 def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:

@@ -19,7 +19,6 @@ from stream.cli.inputs import paths_by_feed
 from stream.cli.options import CONFIGURATION, JSON_LINES, given_files
 from stream.cli.shared import leave, load_alarms, note, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
-from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, count_records, decision_record
 from stream.logs.settings import Form
@@ -97,7 +96,7 @@ def run(
     if more and not replayed:
         raise click.UsageError("write --replay before the files: tocsin run FILE --replay PATH")
     alarms = load_alarms(file)
-    planned = budget_plan(alarms, plans_of(alarms))
+    planned = budget_plan(alarms)
     refuse_objected(alarms, planned)
     if alarms.budget.gaussian is not None:
         wall = wall_text(alarms.budget.gaussian, alarms.budget.wall_units)

@@ -48,7 +48,7 @@ def _check(file: Path, *, created_with: int = 0) -> None:
     """Say what is wrong; feed topics that are missing are created with so many partitions."""
     alarms = load_alarms(file)
     say_awaited(alarms)
-    found, _ = check_topics(alarms, create_missing=bool(created_with), partitions=created_with)
+    found, _ = check_topics(alarms, create_with=created_with)
     refuse_found(found)
     click.echo("ok")
 

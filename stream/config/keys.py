@@ -54,6 +54,7 @@ from stream.config.schema import shapes
 from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,8 +72,6 @@ __all__ = [
     "LogModel",
     "PublicValues",
 ]
-
-_DAY_MS = 86_400_000
 
 
 AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
@@ -301,7 +300,7 @@ class TimingModel(_Model):
     """a window is denied if a partition makes no progress for this long"""
     reference_timeout_ms: _LengthMs | None = None
     """the same for a reference feed; default: decide_timeout"""
-    max_age_ms: _LengthMs = 7 * _DAY_MS
+    max_age_ms: _LengthMs = 7 * DAY_MS
     """a window that is older than this when it is read is denied"""
 
 

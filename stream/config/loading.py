@@ -56,7 +56,7 @@ class Report:
     """
 
     alarms: Alarms | None
-    errors: tuple[ConfigError, ...] = ()
+    errors: tuple[ConfigError, ...]
     warnings: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigError, ...] = ()
     document: Document | None = None

@@ -8,7 +8,6 @@ nothing runs by it. Whoever reads a configuration reads its lock with it and wri
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,7 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from accountant.errors import ConfigError
-from stream.model.fingerprints import definition
+from stream.model.fingerprints import canonical_json, definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,5 +125,5 @@ def digest_of(alarm: Alarm, budget: Budget) -> str:
         "delay_ms": alarm.grace_ms + alarm.publish_delay_ms,
         "epsilon_max": str(budget.epsilon_max),
     }
-    text = json.dumps([definition(alarm, budget), intent], sort_keys=True, separators=(",", ":"))
+    text = canonical_json([definition(alarm, budget), intent])
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DURATION",
+    "LONGEST_MS",
     "MILLISECONDS",
     "Address",
     "Duration",
@@ -75,7 +76,8 @@ _ADDRESS = r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})"
 _LAST_PORT = 65_535
 _LEAST = Fraction(1, 10**12)
 T = TypeVar("T")
-_LONGEST_MS = 3660 * MILLISECONDS["d"]
+LONGEST_MS = 3660 * MILLISECONDS["d"]
+"""The longest duration, and the longest interval of SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,7 @@ def _false_rings(match: re.Match[str]) -> FalseAlarmRate | None:
 def _duration(match: re.Match[str]) -> Duration | None:
     count, unit = int(match[1]), match[2]
     found = Duration(count * MILLISECONDS[unit], {"d": count, "w": 7 * count}.get(unit, 0))
-    return found if found.milliseconds <= _LONGEST_MS else None
+    return found if found.milliseconds <= LONGEST_MS else None
 
 
 def _period(match: re.Match[str]) -> Duration | str | None:

@@ -15,7 +15,7 @@ from stream.config.reading import Place, decoded, read_whole
 from stream.config.scalars import closest
 from stream.model.characters import UNFIT
 from stream.model.feeds import FieldType
-from stream.model.numbers import number
+from stream.model.numbers import INT64, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "canonical", "read_list", "read_table", "values_of"]
 
-_INT64 = 2**63
 _UNFIT: Final = re.compile(f"[{UNFIT}]")
 _LONGEST_VALUE: Final = 1_024
 """Most bytes of a public value: it stands in every record, and in topics of MQTT."""
@@ -62,7 +61,7 @@ def canonical(value: str, kind: FieldType) -> str:
             raise ValueError("has an invalid character or a control character")
         return value
     exact = number(value)
-    if exact is None or exact.denominator != 1 or not -_INT64 <= exact < _INT64:
+    if exact is None or exact.denominator != 1 or not -INT64 <= exact < INT64:
         raise ValueError("is not a whole number of 64 bits")
     return str(int(exact))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -87,8 +88,8 @@ class Document:
     file: str
     text: str = field(repr=False)
     tree: Tree
-    errors: tuple[ConfigError, ...] = ()
-    places: Mapping[Loc, Placed] = field(default_factory=dict, repr=False)
+    errors: tuple[ConfigError, ...]
+    places: Mapping[Loc, Placed] = field(repr=False)
 
     def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
         """Return the place of a value, its key, or a character inside it.
@@ -225,7 +226,7 @@ class _Reader:
                 "the value has half a character (a lone surrogate)",
                 "write the whole character",
             )
-        text = REFERENCE.sub(lambda match: self._substitute(node, match), value)
+        text = REFERENCE.sub(partial(self._substitute, node), value)
         return Scalar(text, kind, value)
 
     def _substitute(self, node: yaml.Node, match: re.Match[str]) -> str:

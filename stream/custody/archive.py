@@ -45,7 +45,11 @@ _FIELDS: Final = {
 _SCHEMA: Final = pa.schema([pa.field(name, one, nullable=False) for name, one in _FIELDS.items()])
 _BATCH_ROWS: Final = 8_192
 _UNREADABLE: Final = (
-    *(pa.ArrowException, OSError, ValueError, TypeError, LookupError),
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
     AttributeError,  # a payload that is no text
 )
 _OTHER_COPY: Final = "use another copy of this file"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import LedgerError
 from stream.decisions.registration import registration, scopes_of
+from stream.decisions.schedule import first_start_ms
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def apply_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     for alarm in changed:
         cursor_ms = opened.cursor(alarm.id)
         floor_ms = cursor_ms if alarm.feed.history else max(cursor_ms, now_ms)
-        calendar = alarm.calendar
-        index = calendar.next_active(calendar.first_opening_at(floor_ms))
-        from_ms = calendar.bounds(index)[0]
+        from_ms = first_start_ms(alarm, floor_ms)
         opened.pins.accept_change(registration(alarm, alarms, 0), from_ms)
         since = moment_text(from_ms, alarms.timezone)
         lines.append(f"{alarm.id}: applied, in force from {since}")

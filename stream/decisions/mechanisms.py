@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Operator, PaneOperator, Plan, RunOperator
-    from operators.conditions.condition import Aim
     from operators.single.severity import SeverityLevels
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
@@ -79,17 +78,13 @@ def panes_of(alarm: Alarm) -> PaneOperator | None:
     return mechanism.panes(alarm.condition, alarm.aim)
 
 
-def price_of(alarm: Alarm, aim: Aim | None = None) -> Plan:
+def price_of(alarm: Alarm) -> Plan:
     """Return the plan of an alarm, without making what only decisions need.
-
-    Args:
-        alarm: the alarm.
-        aim: what to ask for instead of its own aim. A band's loss is written down: no aim moves it.
 
     Raises:
         ConfigError: the aim cannot be kept.
     """
-    return price(alarm.mechanism, alarm.condition, aim or alarm.aim, band=alarm.band)
+    return price(alarm.mechanism, alarm.condition, alarm.aim, band=alarm.band)
 
 
 def plans_of(alarms: Alarms) -> dict[str, Plan]:

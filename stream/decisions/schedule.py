@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from stream.model.alarm import Alarm
 
-__all__ = ["Window", "window_after", "window_from", "windows_through", "windows_within"]
+__all__ = [
+    "Window",
+    "first_start_ms",
+    "window_after",
+    "window_from",
+    "windows_through",
+    "windows_within",
+]
 
 
 class Window(NamedTuple):
@@ -39,6 +46,12 @@ def window_from(alarm: Alarm, time_ms: int) -> Window:
     From a cursor on, that is its oldest undecided one: an applied change may have cut time up anew.
     """
     return _window(alarm, alarm.calendar.first_starting_at(time_ms))
+
+
+def first_start_ms(alarm: Alarm, since_ms: int) -> int:
+    """Return the start of an alarm's first active window that opens at an instant or later."""
+    calendar = alarm.calendar
+    return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
 
 
 def window_after(window: Window) -> Window:

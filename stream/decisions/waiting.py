@@ -64,7 +64,7 @@ class Awaited:
             now_ms: wall clock.
         """
         reasons = (one.too_long(counts, cut_ms, now_ms) for one in self._lacking)
-        return next((reason for reason in reasons if reason is not None), None)
+        return next(filter(None, reasons), None)
 
 
 class _Lacking(NamedTuple):

@@ -85,11 +85,12 @@ class EventFiles:
     def __init__(self, feed: Feed, paths: Sequence[Path]) -> None:
         self._feed = feed
         self._schema = declared_schema(feed)
-        drops: dict[str, int] = {}
+        self.drops: dict[str, int] = {}
+        """How many rows were dropped, by reason; for the custodian."""
         tables = [pa.Table.from_batches([], self._schema)]
         for path in paths:
             for stretch in read_stretches(path, feed):
-                stretch.parsed.count_drops(drops)
+                stretch.parsed.count_drops(self.drops)
                 columns = list(stretch.parsed.good().columns)
                 tables.append(pa.table(columns, schema=self._schema))
         table = pa.concat_tables(tables)
@@ -98,16 +99,10 @@ class EventFiles:
             order = np.argsort(times, kind="stable")
             table, times = table.take(order), times[order]
         self._table, self._times = table, times
-        self._drops = drops
 
     def __len__(self) -> int:
         """Number of good rows."""
         return int(self._table.num_rows)
-
-    @property
-    def drops(self) -> Mapping[str, int]:
-        """How many rows were dropped, by reason; for the custodian."""
-        return dict(self._drops)
 
     def between(self, start_ms: int, end_ms: int) -> pa.RecordBatch:
         """Return the declared fields of the rows in ``[start_ms, end_ms)``, by event time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from stream.events.columns import arrow_type
 from stream.model.feeds import FieldType
+from stream.windows.localtime import EPOCH, MILLISECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +35,6 @@ VALUE_TYPES: Final[Mapping[FieldType, Any]] = {
 """What msgspec reads a declared type as; ``None`` is of every type."""
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 def convert(value: object, kind: FieldType, *, text: bool = False) -> Any:
@@ -70,4 +69,4 @@ def column_of(values: Sequence[Any], kind: FieldType) -> pa.Array:
 
 def _epoch_ms(moment: datetime) -> int:
     """Return the milliseconds since the epoch, rounded down; naive times are UTC."""
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // MILLISECOND

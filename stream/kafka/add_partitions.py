@@ -52,7 +52,7 @@ def add_partitions(
     name: str,
     partitions: int,
     *,
-    settle_ms: int = SETTLE_MS,
+    settle_ms: int,
     clock_ms: Callable[[], int],
     agree: Callable[[Growth], None],
     say: Callable[[str], None],

@@ -118,7 +118,7 @@ async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
 
 
 def mqtt_arguments(
-    address: tuple[str, int], username: str = "", password: str = "", cafile: str = ""
+    address: tuple[str, int], username: str, password: str, cafile: str
 ) -> dict[str, Any]:
     """Return keyword arguments for the client of MQTT.
 

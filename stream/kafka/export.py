@@ -24,7 +24,7 @@ def export(
     alarms: Alarms,
     feed_name: str,
     file: IO[bytes],
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None],
 ) -> int:
     """Write every committed record of a feed's topic to a file, up to the ends that it has now.
 

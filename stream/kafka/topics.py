@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -52,7 +52,7 @@ class TopicPlan:
 
     name: str
     partitions: int
-    config: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str]
     retention_ms: int = 0
     feed: str | None = None
 
@@ -85,9 +85,7 @@ class TopicFacts(NamedTuple):
         )
 
 
-def check(
-    alarms: Alarms, *, create_missing: bool = False, partitions: int = 4
-) -> tuple[list[str], dict[str, TopicFacts]]:
+def check(alarms: Alarms, *, create_with: int = 0) -> tuple[list[str], dict[str, TopicFacts]]:
     """Return what is wrong with the topics, after creating the missing ones if told to.
 
     An existing topic is never altered: changing the timestamp type or the partitions of a feed
@@ -95,8 +93,8 @@ def check(
 
     Args:
         alarms: the checked configuration.
-        create_missing: create the topics that are missing.
-        partitions: of the feeds that are created.
+        create_with: partitions of feed topics that are missing, which are then created as the
+            others are; 0 to create none.
 
     Returns:
         One sentence for each thing that is wrong, and what every topic that exists is like.
@@ -105,11 +103,11 @@ def check(
         ConfigError: the configuration has no ``kafka`` section.
         DependencyError: Kafka cannot be reached.
     """
-    wanted = plan(alarms, partitions=partitions)
+    wanted = plan(alarms, partitions=create_with)
     names = [topic.name for topic in wanted]
     with admin_client(require_kafka(alarms)) as client:
         facts = describe(client, names)
-        if create_missing:
+        if create_with:
             for topic in wanted:
                 if topic.name not in facts:
                     create(client, topic)
@@ -281,11 +279,10 @@ def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
     """
     queries, budget = counted_on(feed, alarms)
     longest = max((q.calendar.longest_ms + q.grace_ms + waited_ms(q) for q in queries), default=0)
-    periods = budget.periods.calendar if budget.periods is not None else None
     capped = any(windows_cap(alarm, budget) is not None for alarm in queries)
     return (
         longest
-        + (periods.longest_ms if capped and periods is not None else 0)
+        + (budget.calendar.longest_ms if capped and budget.calendar is not None else 0)
         + feed.allowed_skew_ms
         + feed.max_append_time_regression_ms
         + feed.idle_partition_timeout_ms

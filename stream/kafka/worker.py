@@ -25,6 +25,7 @@ from accountant.retrying import retrying
 from operators.noise.source import NoiseSource
 from stream.build import assemble, open_ledger
 from stream.decisions.mechanisms import plans_of
+from stream.decisions.schedule import first_start_ms
 from stream.decisions.steps import no_step
 from stream.kafka.clients import KAFKA_AWAY, faust_credentials, reaching
 from stream.kafka.clock import HeldClock
@@ -283,10 +284,8 @@ def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
     """
     starts_ms = {}
     for alarm in alarms.running.values():
-        calendar, feed = alarm.calendar, alarm.feed
-        loaded = feed.history if feed.clock is Clock.WATERMARKS else None
-        opening_ms = calendar.first_opening_at(loaded[0] if loaded else now_ms)
-        starts_ms[alarm.id] = calendar.bounds(calendar.next_active(opening_ms))[0]
+        loaded = alarm.feed.history if alarm.feed.clock is Clock.WATERMARKS else None
+        starts_ms[alarm.id] = first_start_ms(alarm, loaded[0] if loaded else now_ms)
     return starts_ms
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.feeds import Feed
     from stream.model.notifications import NotifySettings
+    from stream.windows.calendars import Calendar
     from stream.windows.periods import Periods
 
 __all__ = [
@@ -76,6 +77,11 @@ class Budget:
     contribution: Contribution
     on_overrun: Overrun = Overrun.REFUSE
     gaussian: Gaussian | None = None
+
+    @property
+    def calendar(self) -> Calendar | None:
+        """Of its periods; ``None`` under unit ``event``, and for a lifetime without end."""
+        return self.periods.calendar if self.periods else None
 
     @property
     def wall_units(self) -> int:

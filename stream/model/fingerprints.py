@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Domain, Feed
     from stream.windows.calendars import Calendar
 
-__all__ = ["counted", "definition", "definition_json", "fingerprint"]
+__all__ = ["canonical_json", "counted", "definition", "definition_json", "fingerprint"]
 
 SCHEMA_VERSION = 3
 """Raised whenever the same words would mean other decisions."""
@@ -95,7 +95,12 @@ def definition(alarm: Alarm, budget: Budget) -> dict[str, Any]:
 
 def definition_json(alarm: Alarm, budget: Budget) -> str:
     """Return the definition as canonical JSON: sorted keys, no spaces, ASCII."""
-    return json.dumps(definition(alarm, budget), sort_keys=True, separators=(",", ":"))
+    return canonical_json(definition(alarm, budget))
+
+
+def canonical_json(value: object) -> str:
+    """Return a value as JSON in the one form that is hashed."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def fingerprint(alarm: Alarm, budget: Budget) -> str:
@@ -162,8 +167,16 @@ _OF_FEEDS: Final = (
     "max_append_time_regression_ms",
 )
 _OF_AGGREGATES: Final = (
-    *("kind", "field", "lo", "hi", "scale", "above", "not_above"),
-    *("resolution", "where", "pivots"),
+    "kind",
+    "field",
+    "lo",
+    "hi",
+    "scale",
+    "above",
+    "not_above",
+    "resolution",
+    "where",
+    "pivots",
 )
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from accountant.loss.gaussian import Gaussian
 
 __all__ = [
-    "epsilon_fields",
     "equivalent_text",
     "loss_name",
     "loss_text",
     "rounded_loss",
     "shown_entropy",
     "shown_epsilon",
+    "spent_fields",
     "wall_fields",
     "wall_text",
 ]
@@ -65,17 +65,14 @@ def wall_fields(gaussian: Gaussian | None, units: int) -> dict[str, str]:
     }
 
 
-def epsilon_fields(gaussian: Gaussian | None, name: str, units: int | None) -> dict[str, float]:
+def spent_fields(gaussian: Gaussian | None, units: int) -> dict[str, float]:
     """Return what a sum of rho comes to at the promise's delta; nothing of a pure loss.
 
     Args:
         gaussian: the Gaussian promise; ``None`` for a pure one.
-        name: of the field that holds the sum.
-        units: the sum, in loss units; ``None`` where it has no end.
+        units: the sum, in loss units.
     """
-    if gaussian is None or units is None:
-        return {}
-    return {f"{name}_epsilon_at_delta": gaussian.epsilon_of(units)}
+    return {} if gaussian is None else {"spent_epsilon_at_delta": gaussian.epsilon_of(units)}
 
 
 def rounded_loss(gaussian: Gaussian | None, units: float) -> str:

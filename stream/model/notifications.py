@@ -40,4 +40,4 @@ class NotifySettings:
     group: str
     lookback_ms: int
     retry_for_ms: int
-    targets: tuple[TargetSettings, ...] = ()
+    targets: tuple[TargetSettings, ...]

@@ -7,7 +7,10 @@ from fractions import Fraction
 from itertools import count
 from typing import Final
 
-__all__ = ["LONGEST_NUMBER", "decimal", "number", "whole_steps"]
+__all__ = ["INT64", "LONGEST_NUMBER", "decimal", "number", "whole_steps"]
+
+INT64: Final = 1 << 63
+"""Integers of events lie in ``[-INT64, INT64)``."""
 
 LONGEST_NUMBER: Final = 300
 """Characters of the longest number that is read: sums and products of some stay printable."""

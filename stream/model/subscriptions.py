@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
@@ -67,4 +67,4 @@ class BoardSetup:
     subscription: Subscription
     board: Board
     budget: Budget | None
-    groups: Mapping[str, Domain] = field(default_factory=dict)
+    groups: Mapping[str, Domain]

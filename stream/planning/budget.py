@@ -21,23 +21,22 @@ from stream.decisions.mechanisms import plans_of
 from stream.decisions.registration import scopes_of, shape_of, terms_of
 from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
 from stream.planning.occupancy import ActiveWindows, run_breaks
+from stream.windows.periods import MOST_PERIODS, REFERENCE_END_MS, REFERENCE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from accountant.budget.plan import BudgetPlan
+    from accountant.budget.plan import BudgetPlan, ScopePlan
     from operators.base import Plan
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
     from stream.windows.calendars import Calendar
-    from stream.windows.periods import Periods
     from stream.windows.schedule import Schedule
 
 __all__ = [
     "ACTIVE",
-    "REFERENCE_MS",
     "PeriodTable",
     "alarm_costs",
     "budget_plan",
@@ -49,11 +48,6 @@ __all__ = [
 ACTIVE = "active"
 """Attribute that holds the minute of the week, for alarms with a schedule; fields have a dot."""
 
-REFERENCE_MS = 1_704_067_200_000
-"""2024-01-01T00:00Z, a Monday and the start of a leap year: plans cover what follows."""
-
-_LOOKED_AT_MS = 2 * 366 * 86_400_000
-_MOST_PERIODS = 20_000
 _WEEK_MINUTES = 7 * 1440
 
 
@@ -145,33 +139,30 @@ class PeriodTable:
         breaks = run_breaks(calendar, self.calendar, *self._span)
         return self._active(calendar).runs_touching(self.starts_ms, self.ends_ms, breaks)
 
-    def charged(self, calendar: Calendar, budget: Budget, alarm: Alarm) -> NDArray[np.int64]:
+    def charged(self, alarm: Alarm, budget: Budget) -> NDArray[np.int64]:
         """Return how many runs, or else windows, a person pays for in each period, shape (n,).
 
         Args:
-            calendar: the windows.
+            alarm: the alarm that has them.
             budget: unit and caps.
-            alarm: the alarm that has them, or is to have them.
         """
         if has_runs(alarm, budget):
-            return self.runs(calendar)
-        windows, most = self.windows(calendar), windows_cap(alarm, budget)
+            return self.runs(alarm.calendar)
+        windows, most = self.windows(alarm.calendar), windows_cap(alarm, budget)
         return windows if most is None else np.minimum(windows, most)
 
-    def losses(
-        self, alarms: Sequence[Alarm], units: Mapping[str, int], budget: Budget
-    ) -> NDArray[np.object_]:
+    def losses(self, plan: ScopePlan, alarms: Alarms) -> NDArray[np.object_]:
         """Return what each period may cost a person at worst, shape (n,), whole loss units.
 
         Args:
-            alarms: the alarms on one budget.
-            units: loss of one cell, by alarm, in loss units.
-            budget: unit and caps.
+            plan: of one budget.
+            alarms: the configuration that it is of.
         """
         totals = np.zeros(len(self.starts_ms), dtype=object)  # exact: sums may pass 64 bits
-        for alarm in alarms:
-            each = units[alarm.id] * cells_per_unit(alarm, budget)
-            totals += self.charged(alarm.calendar, budget, alarm).astype(object) * each
+        for one in plan.alarms:
+            alarm = alarms.running[one.query]
+            each = to_loss_units(one.epsilon) * cells_per_unit(alarm, alarms.budget)
+            totals += self.charged(alarm, alarms.budget).astype(object) * each
         return totals
 
     @property
@@ -188,20 +179,11 @@ class PeriodTable:
 
 
 @lru_cache(maxsize=16)
-def period_table(periods: Periods) -> PeriodTable:
-    """Return the periods that follow 2024-01-01.
-
-    Raises:
-        ValueError: the one period of ``lifetime`` has no end.
-    """
-    calendar = periods.calendar
-    if calendar is None:
-        raise ValueError("a lifetime is no period that could be looked at")
+def period_table(calendar: Calendar) -> PeriodTable:
+    """Return the periods that follow 2024-01-01."""
     first = calendar.first_starting_at(REFERENCE_MS)
     bounds: list[tuple[int, int]] = []
-    while not bounds or (
-        bounds[-1][1] <= REFERENCE_MS + _LOOKED_AT_MS and len(bounds) < _MOST_PERIODS
-    ):
+    while not bounds or (bounds[-1][1] <= REFERENCE_END_MS and len(bounds) < MOST_PERIODS):
         bounds.append(calendar.bounds(first + len(bounds)))
     table = np.array([each for each in bounds if each[0] < each[1]], np.int64)
     starts_ms, ends_ms = (np.ascontiguousarray(table[:, at]) for at in (0, 1))
@@ -210,8 +192,7 @@ def period_table(periods: Periods) -> PeriodTable:
 
 def periods_of(budget: Budget) -> PeriodTable | None:
     """Return a budget's periods; ``None`` under unit ``event``, and for a lifetime without end."""
-    periods = budget.periods
-    return None if periods is None or periods.calendar is None else period_table(periods)
+    return None if budget.calendar is None else period_table(budget.calendar)
 
 
 def _kinds_of_periods(

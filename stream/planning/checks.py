@@ -124,8 +124,7 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
         yield Objection(name, Objections.OVERRUN, text, plan.suggestion)
     if alarms.budget.on_overrun is Overrun.DENY:
         return
-    queries = [alarms.running[alarm.query] for alarm in plan.alarms]
-    whole = played(plan, queries, alarms.budget)
+    whole = played(plan, alarms)
     refused = whole.refused
     if not whole.alarms and refused is not None and refused.alarm not in hopeless:
         granted = sum(refused.granted.values())

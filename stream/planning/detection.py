@@ -135,20 +135,15 @@ class DetectionCurve:
         return self.alarm.aggregates[0].per_unit
 
     @property
-    def references(self) -> NDArray[np.int64]:
-        """The centre of every cell's band, shape (cells,), in granules; 0 without one."""
-        band = self.alarm.band
-        return np.zeros(len(self.alarm.counted), np.int64) if band is None else band.references
-
-    @property
     def kinds(self) -> list[tuple[int, int]]:
         """A cell of each kind that fires alike at its baseline, with how many there are of it."""
-        alarm = self.alarm
-        rows = [atom.thresholds for atom in alarm.condition.atoms.values()]
-        rows += [level.distances for level in alarm.aim.severities]
+        alarm, band = self.alarm, self.alarm.band
         if alarm.baseline is None:
             return []
-        return cells_alike(self.thresholds, self.references, alarm.baseline, *rows)
+        centres = [] if band is None else [band.references]
+        rows = [atom.thresholds for atom in alarm.condition.atoms.values()]
+        rows += [level.distances for level in alarm.aim.severities]
+        return cells_alike(self.thresholds, *centres, alarm.baseline, *rows)
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return at which aggregates a cell should fire.

@@ -16,11 +16,11 @@ from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.model.alarms import has_runs
 from stream.model.holds import in_runs
-from stream.planning.budget import REFERENCE_MS
 from stream.planning.detection import whole
 from stream.planning.occupancy import ActiveWindows
 from stream.windows.cumulative import whole_windows
 from stream.windows.localtime import DAY_MS
+from stream.windows.periods import REFERENCE_MS
 
 if TYPE_CHECKING:
     from stream.model.alarm import Alarm
@@ -143,5 +143,5 @@ def _most_alarms(alarm: Alarm, budget: Budget, windows: int) -> float:
         return math.inf
     if not has_runs(alarm, budget):
         return alarm.aim.alarms * windows
-    periods = budget.periods.calendar if budget.periods is not None else None
+    periods = budget.calendar
     return alarm.aim.alarms * (1 if periods is None else windows_in_a_week(periods) or 1)

@@ -70,8 +70,8 @@ class Detection:
     threshold: float
     for_sure: float | None
     almost_never: float | None
-    steps: int | None = None
-    severity: str = ""
+    steps: int | None
+    severity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class AlarmFigures:
     episodes: int | None
     alarms: int | None
     after_lifecycle: Steadied | None
-    changes: tuple[str, ...] = ()
+    changes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class BudgetFigures:
     year: tuple[float, int] | None
     first_refused: Refused | None
     alarms: tuple[AlarmFigures, ...]
-    unmet: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def figures(alarms: Alarms, solved: Sequence[Solved] | None = None) -> tuple[BudgetFigures, ...]:
@@ -206,16 +206,15 @@ def figures(alarms: Alarms, solved: Sequence[Solved] | None = None) -> tuple[Bud
 
 
 def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> BudgetFigures:
-    queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     budget, terms, gaussian = alarms.budget, plan.terms, alarms.budget.gaussian
-    whole, sums = played(plan, queries, budget), totals(plan, queries, budget)
+    whole, sums = played(plan, alarms), totals(plan, alarms)
     spans = [(float(from_loss_units(units)), periods) for units, periods in sums or ()]
     week, year = spans or (None, None)
     by_name = {one.alarm.id: one for one in solved}
     shown = tuple(
-        _alarm(alarm, query, alarms, whole, by_name.get(query.id))
-        for alarm, query in zip(plan.alarms, queries, strict=True)
-        if query.id in alarms.by_name
+        _alarm(one, alarms.by_name[one.query], alarms, whole, by_name.get(one.query))
+        for one in plan.alarms
+        if one.query in alarms.by_name
     )
     return BudgetFigures(
         budget=terms.scope,

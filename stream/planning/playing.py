@@ -24,9 +24,10 @@ from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
 from stream.decisions.registration import charge_of, fresh_filter, shape_of
 from stream.model.alarms import has_runs
-from stream.planning.budget import REFERENCE_MS, periods_of
+from stream.planning.budget import periods_of
 from stream.planning.occupancy import ActiveWindows, first_ending_after
 from stream.windows.localtime import DAY_MS
+from stream.windows.periods import REFERENCE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,20 +99,20 @@ class Played:
         return {name: one for name, one in self.alarms.items() if one.granted < one.asked}
 
 
-def played(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Played:
+def played(plan: ScopePlan, configured: Alarms) -> Played:
     """Play a budget's period.
 
     Args:
         plan: of the budget.
-        alarms: its alarms, in the plan's order.
-        budget: its unit, periods and caps.
+        configured: the configuration that it is of.
     """
-    units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
+    alarms = [configured.running[one.query] for one in plan.alarms]
+    budget = configured.budget
     table, event = periods_of(budget), budget.unit is PrivacyUnit.EVENT
     histories = [alarm.feed.history for alarm in alarms if alarm.feed.history]
     replayed = len(histories) == len(alarms)
     if table is not None:
-        at = int(table.losses(alarms, units, budget).argmax())
+        at = int(table.losses(plan, configured).argmax())
         since_ms, until_ms = int(table.starts_ms[at]), int(table.ends_ms[at])
         # With as much before it as its first windows reach back: there a ledger begins.
         oldest = (
@@ -124,8 +125,8 @@ def played(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Played:
         spans = histories if replayed else [(REFERENCE_MS, end_ms)] * len(alarms)
         since_ms, until_ms = min(each[0] for each in spans), max(each[1] for each in spans)
     series = [
-        _Series.of(each, budget, units[each.id], span, since_ms)
-        for each, span in zip(alarms, spans, strict=True)
+        _Series.of(each, budget, to_loss_units(one.epsilon), span, since_ms)
+        for each, one, span in zip(alarms, plan.alarms, spans, strict=True)
     ]
     if plan.fits and plan.worst_units is not None:
         whole = Played(since_ms, until_ms, {one.alarm.id: one.windows() for one in series}, None)
@@ -147,9 +148,7 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
         planned: of its budgets.
     """
     for plan in planned.scopes:
-        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
-        whole = played(plan, queries, alarms.budget)
-        for name, windows in whole.fewer.items():
+        for name, windows in played(plan, alarms).fewer.items():
             if not windows.granted:
                 yield (
                     f"{plan.terms.scope}: {name!r} gets none of its {windows.asked} windows if all "
@@ -269,7 +268,6 @@ def _play(series: Sequence[_Series], budget: Budget, span: tuple[int, int], most
 
 def _period_end(budget: Budget, start_ms: int, until_ms: int) -> int:
     """Return the end of the budget period that starts at an instant, or of all that is played."""
-    calendar = budget.periods.calendar if budget.periods else None
-    if calendar is None:
+    if (calendar := budget.calendar) is None:
         return until_ms
     return calendar.bounds(calendar.first_starting_at(start_ms))[1]

@@ -20,7 +20,14 @@ _WIDTH: Final = 80
 _INDENT: Final = 16
 _ROW: Final = "\0"
 _COLUMNS: Final = (
-    *("sure", "rarely", "false/w", "missed", "delay", "episodes", "costs", "windows"),
+    "sure",
+    "rarely",
+    "false/w",
+    "missed",
+    "delay",
+    "episodes",
+    "costs",
+    "windows",
 )
 
 

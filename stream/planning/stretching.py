@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.config.sql.text import name_in_sql
-from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS
+from stream.windows.periods import REFERENCE_MS
 
 if TYPE_CHECKING:
     from stream.planning.budget import PeriodTable

@@ -10,27 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.units import to_loss_units
 from stream.planning.budget import periods_of
 from stream.windows.calendars import LocalCalendar
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from accountant.budget.plan import ScopePlan
-    from stream.model.alarm import Alarm
-    from stream.model.alarms import Budget
+    from stream.model.alarms import Alarms
     from stream.planning.budget import PeriodTable
 
 __all__ = ["totals"]
 
 
-def totals(
-    plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget
-) -> list[tuple[int, int]] | None:
+def totals(plan: ScopePlan, alarms: Alarms) -> list[tuple[int, int]] | None:
     """Add up what the periods of a week and of a year may cost one person.
 
     A period costs all its windows, each at its worst, and no more than ``epsilon_max``: what is
@@ -39,8 +33,7 @@ def totals(
 
     Args:
         plan: of one budget.
-        alarms: the alarms on it.
-        budget: unit and periods.
+        alarms: the configuration that it is of.
 
     Returns:
         Of the fullest week in which anything is charged, and of the fullest 365 days: the loss of
@@ -48,11 +41,10 @@ def totals(
         where nothing adds up: an event is in its own windows only, whatever the year, and a
         lifetime is one period.
     """
-    table = periods_of(budget)
+    table = periods_of(alarms.budget)
     if table is None:
         return None
-    units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    losses = np.minimum(table.losses(alarms, units, budget), plan.terms.epsilon_max_units)
+    losses = np.minimum(table.losses(plan, alarms), plan.terms.epsilon_max_units)
     return [_fullest(table, losses, days) for days in (7, 365)]
 
 

@@ -169,8 +169,7 @@ def _place(path: Path, digest: str) -> Path:
 def _read(place: Path) -> FileClaim | None:
     try:
         found = json.loads(place.read_bytes())
-        names = str(found["ledger"]), str(found["place"]), str(found.get("feed", ""))
-        return FileClaim(*names)
+        return FileClaim(str(found["ledger"]), str(found["place"]), str(found.get("feed", "")))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError):

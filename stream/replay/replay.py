@@ -16,11 +16,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigError, LedgerError, TocsinError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
 from stream.decisions.release import released_alarms, released_counts
+from stream.decisions.schedule import first_start_ms, windows_within
 from stream.decisions.steps import Step, no_step
 from stream.model.references import counted_on, feeds_in_use, feeds_of
 from stream.replay.claims import claims_on
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.decisions.steps import StepHook
@@ -104,7 +105,7 @@ class Replay:
                 for feed in self._feeds
             },
             first_start_ms={
-                alarm.id: alarm.calendar.bounds(_first_index(alarm))[0]
+                alarm.id: first_start_ms(alarm, _history(alarm.feed)[0])
                 for alarm in alarms.running.values()
             },
             clock_ms=lambda: self._now_ms,
@@ -219,14 +220,8 @@ def windows_of(alarm: Alarm) -> Iterator[WindowKey]:
     Raises:
         ConfigError: the feed declares no history.
     """
-    _, until_ms = _history(alarm.feed)
-    index = _first_index(alarm)
-    while True:
-        start_ms, end_ms = alarm.calendar.bounds(index)
-        if end_ms > until_ms:
-            return
-        yield WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
-        index = alarm.calendar.next_active(index + 1)
+    from_ms, until_ms = _history(alarm.feed)
+    yield from windows_within(alarm, first_start_ms(alarm, from_ms), until_ms)
 
 
 def _in_lists(decided: Iterator[StoredDecision], most: int) -> Iterator[list[StoredDecision]]:
@@ -257,11 +252,6 @@ def _stuck(awaited: WindowKey | None) -> LedgerError:
         f"the budget for the next window depends on an open window of alarm {awaited.query!r}",
         hint=f"replay its feed too, or run `tocsin ledger FILE remove-alarm {awaited.query}`",
     )
-
-
-def _first_index(alarm: Alarm) -> int:
-    from_ms, _ = _history(alarm.feed)
-    return alarm.calendar.next_active(alarm.calendar.first_opening_at(from_ms))
 
 
 def _history(feed: Feed) -> tuple[int, int]:

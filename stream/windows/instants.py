@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from stream.windows.localtime import EPOCH, MILLISECOND
+
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
@@ -13,9 +15,6 @@ __all__ = ["TIME_END_MS", "from_iso_utc", "instant_ms", "iso_utc"]
 
 TIME_END_MS: Final = 253_402_300_800_000
 """Event times lie in ``[0, TIME_END_MS)``: from 1970 to the end of the year 9999."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 def instant_ms(text: str, timezone: ZoneInfo) -> int:
@@ -73,7 +72,7 @@ def iso_utc(time_ms: int) -> str:
     Raises:
         OverflowError: if it lies outside the years 1 to 9999.
     """
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    moment = EPOCH + timedelta(milliseconds=time_ms)
     return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
@@ -83,7 +82,7 @@ def from_iso_utc(text: str) -> int:
     Raises:
         ValueError: if the text is anything else.
     """
-    time_ms = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z") - _EPOCH) // _MILLISECOND
+    time_ms = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z") - EPOCH) // MILLISECOND
     if iso_utc(time_ms) != text:
         raise ValueError("not an instant in UTC with milliseconds")
     return time_ms

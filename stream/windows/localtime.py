@@ -23,7 +23,16 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DAY_MS", "TIME_LIMIT_MS", "Midnights", "load_zone", "midnights", "utc_ms"]
+__all__ = [
+    "DAY_MS",
+    "EPOCH",
+    "MILLISECOND",
+    "TIME_LIMIT_MS",
+    "Midnights",
+    "load_zone",
+    "midnights",
+    "utc_ms",
+]
 
 DAY_MS: Final = 86_400_000
 """Milliseconds of a day without a clock change."""
@@ -31,10 +40,10 @@ DAY_MS: Final = 86_400_000
 TIME_LIMIT_MS: Final = 253_402_300_800_000
 """Valid times lie in ``[0, TIME_LIMIT_MS)``: the years 1970 to 9999."""
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND: Final = timedelta(milliseconds=1)
 _MINUTE_MS: Final = 60_000
-_MILLISECOND: Final = timedelta(milliseconds=1)
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock reading; the zone is added later
-_EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_READING: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - of a wall clock; the zone is added later
 _BLOCK_BITS: Final = 10
 _BLOCK_DAYS: Final = 1 << _BLOCK_BITS
 _FIRST_DAY: Final = -36 * _BLOCK_DAYS  # in 1869: before the first day of any window
@@ -140,7 +149,7 @@ def utc_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
     """
     usable = min(max(day, _FIRST_DAY), _LAST_DAY)
     beyond_ms = (day - usable) * DAY_MS
-    reading = _EPOCH + timedelta(days=usable, minutes=minute)
+    reading = _READING + timedelta(days=usable, minutes=minute)
     reading_ms = usable * DAY_MS + minute * _MINUTE_MS
     early_ms = reading_ms - _offset_ms(reading.replace(tzinfo=zone, fold=0))
     late_ms = reading_ms - _offset_ms(reading.replace(tzinfo=zone, fold=1))
@@ -152,7 +161,7 @@ def utc_ms(zone: ZoneInfo, day: int, minute: int = 0) -> int:
 def _block_starts(zone: ZoneInfo, first: int) -> NDArray[np.int64]:
     """Return the starts of ``_BLOCK_DAYS`` days, ``utc_ms`` of each."""
     offsets: list[int] = []
-    midnight = (_EPOCH + timedelta(days=first)).replace(tzinfo=zone)
+    midnight = (_READING + timedelta(days=first)).replace(tzinfo=zone)
     for _ in range(_BLOCK_DAYS + 1):
         offsets.append(_offset_ms(midnight))
         midnight += timedelta(days=1)  # on the wall clock, whatever happened in between
@@ -172,7 +181,7 @@ def _zone_names() -> frozenset[str]:
 def _offset_ms(moment: datetime) -> int:
     """Return the distance of the local clock from UTC."""
     offset = moment.utcoffset()
-    return 0 if offset is None else offset // _MILLISECOND
+    return 0 if offset is None else offset // MILLISECOND
 
 
 def _skip_ms(zone: ZoneInfo, reading_ms: int, before_ms: int, after_ms: int) -> int:
@@ -186,7 +195,7 @@ def _skip_ms(zone: ZoneInfo, reading_ms: int, before_ms: int, after_ms: int) -> 
     """
     while after_ms - before_ms > 1:
         middle_ms = (before_ms + after_ms) // 2
-        local = (_EPOCH_UTC + timedelta(milliseconds=middle_ms)).astimezone(zone)
+        local = (EPOCH + timedelta(milliseconds=middle_ms)).astimezone(zone)
         if middle_ms + _offset_ms(local) >= reading_ms:
             after_ms = middle_ms
         else:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.windows.localtime import TIME_LIMIT_MS
+from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.windows.calendars import Calendar
 
-__all__ = ["Periods"]
+__all__ = ["MOST_PERIODS", "REFERENCE_END_MS", "REFERENCE_MS", "Periods"]
+
+REFERENCE_MS: Final = 1_704_067_200_000
+"""2024-01-01T00:00Z, a Monday and the start of a leap year: what holds for all periods is read off
+those that follow it."""
+
+REFERENCE_END_MS: Final = REFERENCE_MS + 2 * 366 * DAY_MS
+
+MOST_PERIODS: Final = 20_000
+"""Of these two years, so many are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +62,12 @@ class Periods:
             return np.zeros(len(times), np.int64)
         # Periods never fall as times rise: what holds at both ends holds between them.
         ends = np.array([times.min(), times.max()])
-        first, last = (int(index) for index in self.calendar.containing(ends)[1])
+        first, last = self.calendar.containing(ends)[1].tolist()
         if first == last:
             return np.full(len(times), self.calendar.bounds(first)[0], np.int64)
         indexes = self.calendar.containing(times)[1]
         unique, where = np.unique(indexes, return_inverse=True)
-        starts = [self.calendar.bounds(int(index))[0] for index in unique]
+        starts = [self.calendar.bounds(index)[0] for index in unique.tolist()]
         return np.array(starts, np.int64)[where]
 
     def touched(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
@@ -73,7 +82,7 @@ class Periods:
             return (0,)
         # Valid events only: a window that begins before 1970 or ends after 9999 holds none there.
         span = np.clip(np.array([start_ms, end_ms - 1], np.int64), 0, TIME_LIMIT_MS - 1)
-        first, last = (int(index) for index in self.calendar.containing(span)[1])
+        first, last = self.calendar.containing(span)[1].tolist()
         starts = (self.calendar.bounds(index)[0] for index in range(first, last + 1))
         return tuple(dict.fromkeys(starts))
 

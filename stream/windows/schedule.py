@@ -135,7 +135,7 @@ def _weekday(name: str, text: str) -> int:
 
 def _minute(time: str, text: str) -> int:
     """Return the minutes since midnight of ``HH:MM``, 24:00 included."""
-    hour, minute = (int(number) for number in time.split(":"))
+    hour, minute = map(int, time.split(":"))
     if minute > 59 or hour * 60 + minute > _DAY_MINUTES:
         raise ValueError(f"{time!r} in {text!r} is not a time from 00:00 to 24:00")
     return hour * 60 + minute

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from stream.windows.localtime import load_zone
+from stream.windows.localtime import EPOCH, load_zone
 
 __all__ = ["clock_text", "delay_text", "moment_text"]
 
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 _HOURS_FROM_MS = 3 * _HOUR_MS
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def clock_text(time_ms: int, timezone: str) -> str:
@@ -44,7 +42,7 @@ def moment_text(time_ms: int, timezone: str) -> str:
 
 def _local(time_ms: int, timezone: str) -> datetime:
     """Return an instant by the clock of a zone, or in UTC where that would leave the years."""
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    moment = EPOCH + timedelta(milliseconds=time_ms)
     zone = load_zone(timezone)
     try:
         return moment.astimezone(zone)

@@ -231,7 +231,7 @@ def keeps_from_itself(patch):
 def keeps_what_a_run_has_now(patch):
     """Broken twin: keeps what a run has left by now, not what it had when a window's turn was."""
     own = Budget.last_in_runs
-    patch.setattr(Budget, "last_in_runs", lambda self, _before=None: own(self))
+    patch.setattr(Budget, "last_in_runs", lambda self, _before: own(self, None))
 
 
 TWINS = [

@@ -184,7 +184,7 @@ def test_retailer_pays_what_is_said(tmp_path):
 def test_care_team_pays_what_is_said(tmp_path):
     """A week, four of them, and what a noise for every comparison would reserve."""
     query = only(example(tmp_path, "care"))
-    probe = aim_with(query, query.aim.tolerances, "probe")
+    probe = aim_with(replace(query, mechanism="probe"), query.aim.tolerances)
     for found in (cost(query), 4 * cost(query), price("probe", query.condition, probe).epsilon):
         assert says(found)
 

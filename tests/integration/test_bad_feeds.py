@@ -63,7 +63,7 @@ def test_unfit_topics_are_refused_at_the_start(broker, tmp_path):
     """A worker names every unfit setting and what to set, and exits with 2; a lost topic too."""
     unfit, missing = (Scenario(broker, tmp_path / name) for name in ("unfit", "missing"))
     broker.create_topic(unfit.topic, 2, {key: bad for key, (bad, _) in _UNFIT.items()})
-    check(unfit.alarms(), create_missing=True, partitions=2)
+    check(unfit.alarms(), create_with=2)
     with pytest.raises(LogChangedError) as caught:
         check_feeds(unfit.alarms())
     assert len(caught.value.message.splitlines()) == len(_UNFIT), caught.value.message
@@ -116,7 +116,7 @@ def test_a_recreated_topic_stops_a_worker(broker, running):
     scenario = running["recreated"]
     scenario.produce(("p1", b"{}") for _ in range(10))
     broker.delete_topic(scenario.topic)
-    made_anew = partial(check, scenario.alarms(), create_missing=True, partitions=2)
+    made_anew = partial(check, scenario.alarms(), create_with=2)
     wait_until("the topic is made anew", lambda: not made_anew()[0])
     assert "topic_id" in _refused(scenario)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from stream.config.loading import load
-from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve
 from stream.planning.playing import played
@@ -122,12 +121,10 @@ class Looked:
 
 def outlook(alarms: Alarms) -> tuple[Looked, ...]:
     """Look ahead for every budget of a configuration, in order."""
-    looked, budget = [], alarms.budget
-    for plan in budget_plan(alarms, plans_of(alarms)).scopes:
-        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
-        whole = played(plan, queries, budget)
-        looked.append(Looked(plan, whole, totals(plan, queries, budget)))
-    return tuple(looked)
+    return tuple(
+        Looked(plan, played(plan, alarms), totals(plan, alarms))
+        for plan in budget_plan(alarms).scopes
+    )
 
 
 def fires_at(

@@ -217,7 +217,7 @@ class Scenario:
 
     def create_topics(self) -> None:
         """Create every topic as ``tocsin topics create`` does."""
-        problems, _ = check(self.alarms(), create_missing=True, partitions=self.partitions)
+        problems, _ = check(self.alarms(), create_with=self.partitions)
         if problems:
             raise AssertionError("\n".join(problems))
 

@@ -20,6 +20,7 @@ from stream.planning.solver.search import MOST_ALARMS, as_written
 from stream.planning.solver.ways import ways
 from stream.planning.templates.answers import TEMPLATES, Answers
 from stream.planning.templates.texts import configuration, values_text
+from stream.planning.tolerances import useful_tolerance
 from stream.planning.utility import utilities
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def unkept(found: Candidate, path: Path) -> Iterator[str]:
 
 
 def _widest(case):
-    return min(max(case.distance - 1, 0), case.useful_tolerance)
+    return min(max(case.distance - 1, 0), useful_tolerance(case.alarm, case.name))
 
 
 def _asked(case, name, tolerance, rate):
@@ -136,7 +137,7 @@ def _asked(case, name, tolerance, rate):
     in_runs = mechanism.run is not None and case.alarm.aim.looks == 1
     query = case.held().alarm if in_runs else case.alarm
     try:
-        aim = replace(aim_with(query, (tolerance,), name), max_fpr=rate)
+        aim = replace(aim_with(replace(query, mechanism=name), (tolerance,)), max_fpr=rate)
     except ConfigError:
         return
     if mechanism.panes is not None:

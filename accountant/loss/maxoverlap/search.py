@@ -104,7 +104,7 @@ class RowSearch:
         self,
         classes: Classes,
         weights: Sequence[int],
-        work_limit: int | None = None,
+        work_limit: int | None,
         node_limit: int | None = None,
     ) -> None:
         self.best = 0

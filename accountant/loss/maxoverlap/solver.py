@@ -59,8 +59,8 @@ class Overlap:
     witness: Mapping[str, Value]
     members: tuple[int, ...]
     plain: Loss
-    power: int = 1
-    nodes: int = 0
+    power: int
+    nodes: int
 
     @property
     def exact(self) -> bool:

@@ -54,7 +54,7 @@ class AimReader:
     counting: Counting
     reader: HavingReader
     findings: Findings
-    open: tuple[str, ...] = ()
+    open: tuple[str, ...]
 
     def read(self) -> tuple[Aim, FirstTolerances]:
         """Return the aim and what first phases follow from.
@@ -130,7 +130,7 @@ class AimReader:
             hint = "write 0 or more: how far below the threshold the alarm may fire"
             raise self.findings.wrong(at, "the tolerance is negative", hint)
         with self.findings.placing(at):
-            return int(in_steps(value, spec.per_unit, "tolerance", of))
+            return in_steps(value, spec.per_unit, "tolerance", of)
 
     def _room(self, atom: CountedAtom) -> int:
         condition, spec = self.counting.condition, self.counting.spec_of(atom)

@@ -36,7 +36,7 @@ from stream.config.alarms.band_statistics import (
     kind_of,
     reference_aggregates,
 )
-from stream.config.alarms.reduction import COUNTS, LARGEST_STATISTIC, Function
+from stream.config.alarms.reduction import COUNTS, FARTHEST, Function
 from stream.config.alarms.thresholds import as_for, in_steps
 from stream.config.findings import Refused
 from stream.config.scalars import closest
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 __all__ = ["BandReader", "ReadAlarm"]
 
 _MOST_COUNTED: Final = 10_000_000
-_FARTHEST: Final = 1 << 60
 _DECIDER: Final = ("mechanism", "decider", "decider")
 _REFERENCE: Final = ("mechanism", "decider", "reference")
 _CONSTANT: Final = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
@@ -187,7 +186,7 @@ class BandReader:
         if self.asked.relative:
             return Relative(self.asked.tau)
         with self.findings.placing("sql", offset=self.asked.tau_offset):
-            return int(self._in_granules(self.asked.tau, "tau"))
+            return self._in_granules(self.asked.tau, "tau")
 
     def _reference(
         self, nothing: NDArray[np.int64]
@@ -207,7 +206,7 @@ class BandReader:
         references = self.tables.per_cell(
             written.value or "",
             self.parsed.reader,
-            lambda number: self._in_granules(number, "reference"),
+            lambda number: Fraction(self._in_granules(number, "reference")),
             _REFERENCE,
             what="reference",
             hint=_CONSTANT,
@@ -292,19 +291,17 @@ class BandReader:
         except ValueError as error:
             raise ConfigError(f"{measure.text}: {sentence_of(error)}", hint=_CONSTANT) from None
 
-    def _in_granules(self, number: Fraction, what: str) -> Fraction:
+    def _in_granules(self, number: Fraction, what: str) -> int:
         """Return a number in granules."""
         measure, of = self.asked.measure, ""
         if measure.function not in COUNTS:
             part = "a thousandth of " if measure.function is Function.AVG else ""
             of = f"{part}the resolution of `{measure.field}`"
-        return in_steps(number, self._resolution, what, of, most=_FARTHEST)
+        return in_steps(number, self._resolution, what, of, most=FARTHEST)
 
     def _refuse_constants(self, tau: HalfWidth, references: NDArray[np.int64]) -> None:
         """Refuse bands that hold all values of a cell, or none."""
-        least, most = in_units(self.asked.measure).span
-        least = -LARGEST_STATISTIC if least is None else least
-        most = LARGEST_STATISTIC if most is None else most
+        least, most = in_units(self.asked.measure).ends
         widths = half_widths(tau, references)
         low, high = references - widths, references + widths
         never, always = (low < least) & (high > most), (high <= least) | (low >= most)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
+from stream.config.alarms.reduction import FARTHEST
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["baseline_of"]
 
-_FARTHEST = 1 << 60
 _HINT = "write baseline: 8, or baseline: usual[room] with tables: {usual: usual.csv}"
 
 
@@ -58,7 +58,7 @@ def baseline_of(
     lowest = None if least is None or relative else least * measure.unit
 
     def checked(number: Fraction) -> Fraction:
-        if abs(number / measure.unit) >= _FARTHEST or (lowest is not None and number < lowest):
+        if abs(number / measure.unit) >= FARTHEST or (lowest is not None and number < lowest):
             message = f"{measure.text} is never {decimal(number)}"
             raise ConfigError(message, hint="write a number that it may be")
         return number

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
+from stream.config.alarms.reduction import Function
 from stream.config.alarms.thresholds import unlike_cells
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def _truth(
         for asked, each in levels.items()
         if asked.measure == measure
     }
-    least, most = measure.span
-    least = -LARGEST_STATISTIC if least is None else least
-    most = LARGEST_STATISTIC if most is None else most
+    least, most = measure.ends
     places = np.stack([np.full(len(cells), least), *starts.values()])
     places = np.where((least <= places) & (places <= most), places, least)
     null = np.zeros((int(measure.nullable), len(cells)), np.bool_)

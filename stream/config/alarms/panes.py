@@ -7,7 +7,6 @@ needs. One joins others where that costs an event no more than panes of its own.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from contextlib import suppress
@@ -26,7 +25,7 @@ from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, mechanism_of
 from operators.single.pure import gaussian_units
 from stream.config.schema.document import duration
-from stream.model.fingerprints import definition, fingerprint
+from stream.model.fingerprints import canonical_json, definition, fingerprint
 from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms, Budget
     from stream.windows.calendars import Calendar
 
-__all__ = ["no_panes_for", "pane_count", "pane_of", "shared_anew", "with_panes"]
+__all__ = ["pane_count", "pane_of", "panes_serve", "shared_anew", "with_panes"]
 
 _MOST_COUNTS: Final = 100_000
 """Counts that leave of one window: their decision is one row of the ledger, of 2 MB then."""
@@ -94,14 +93,14 @@ def pane_count(calendar: Calendar) -> int:
     return _times(calendar, pane_of(calendar))
 
 
-def no_panes_for(alarm: Alarm, alarms: Alarms) -> bool:
-    """Tell whether something speaks against deciding an alarm from panes.
+def panes_serve(alarm: Alarm, alarms: Alarms) -> bool:
+    """Tell whether nothing speaks against deciding an alarm from panes.
 
     Args:
         alarm: with the mechanism that has them.
         alarms: the configuration that it is to run in.
     """
-    return next(_obstacles(alarm, alarms), None) is not None
+    return next(_obstacles(alarm, alarms), None) is None
 
 
 def _asks(alarm: Alarm) -> bool:
@@ -170,7 +169,7 @@ class _Shared:
             units = gaussian_units(from_loss_units(units))
         if budget.unit is PrivacyUnit.EVENT:
             return units * (2 if isinstance(self.calendar, CumulativeCalendar) else 1)
-        periods = None if budget.periods is None else budget.periods.calendar
+        periods = budget.calendar
         whole_ms = _YEAR_MS if periods is None else periods.longest_ms
         panes = -(-whole_ms // self.calendar.longest_ms)
         return units * min(panes, budget.contribution.windows_per_period or panes)
@@ -274,7 +273,7 @@ def _terms(alarm: Alarm, budget: Budget) -> str:
     same["sensitivities"] = list(alarm.condition.sensitivities)
     if _counts_people(alarm):
         same["size"] = alarm.calendar.lengths[0]
-    return json.dumps(same, sort_keys=True, separators=(",", ":"))
+    return canonical_json(same)
 
 
 def _units(alarm: Alarm, pane: Calendar) -> int:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTS",
+    "FARTHEST",
     "LARGEST_SCALE",
     "LARGEST_STATISTIC",
     "ZERO_WHEN_EMPTY",
@@ -48,6 +49,8 @@ __all__ = [
 
 LARGEST_STATISTIC: Final = 1 << 62
 """Sums saturate here: thresholds and weights stay below."""
+FARTHEST: Final = 1 << 60
+"""Numbers beside a statistic stay below: sums and differences of a few of them fit into 64 bits."""
 LARGEST_SCALE: Final = 10**6
 """Most parts that a resolution is cut into for the thresholds of an average."""
 
@@ -115,6 +118,13 @@ class Aggregate:
                 return (0 if self.lo >= 0 else None), (0 if self.hi <= 0 else None)
             case _:
                 return self.lo, self.hi
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Its span, beyond all statistics where it has no end."""
+        least, most = self.span
+        least = -LARGEST_STATISTIC if least is None else least
+        return least, LARGEST_STATISTIC if most is None else most
 
 
 @dataclass(frozen=True, slots=True, eq=False)

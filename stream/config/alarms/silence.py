@@ -7,21 +7,18 @@ lower rate of false alarms, which a run pays for by its logarithm.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stream.windows.calendars import FixedCalendar
+from stream.windows.periods import MOST_PERIODS, REFERENCE_END_MS, REFERENCE_MS
 
 if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
     from stream.windows.periods import Periods
 
 __all__ = ["longest_run"]
-
-_FROM_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00Z, the start of a leap year
-_UNTIL_MS: Final = _FROM_MS + 2 * 366 * 86_400_000
-_MOST_PERIODS: Final = 20_000
 
 
 def longest_run(
@@ -45,8 +42,8 @@ def longest_run(
         return None
     spans = [history]
     if periods.calendar is not None:
-        first, last = map(periods.calendar.first_starting_at, (_FROM_MS, _UNTIL_MS))
-        numbers = range(first, min(last, first + _MOST_PERIODS) + 1)
+        first, last = map(periods.calendar.first_starting_at, (REFERENCE_MS, REFERENCE_END_MS))
+        numbers = range(first, min(last, first + MOST_PERIODS) + 1)
         spans = [periods.calendar.bounds(number) for number in numbers]
     starts, ends = np.array([each for each in spans if each and each[0] < each[1]], np.int64).T
     if periods.calendar is not None and isinstance(calendar, FixedCalendar):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +24,7 @@ from stream.model.numbers import decimal, whole_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -210,8 +210,8 @@ def as_for(domain: Domain, cell: int) -> str:
 
 
 def in_steps(
-    number: Fraction, unit: Fraction, what: str, of: str = "", *, most: int = LARGEST_STATISTIC
-) -> Fraction:
+    number: Fraction, unit: Fraction, what: str, of: str, *, most: int = LARGEST_STATISTIC
+) -> int:
     """Return a number in steps of an aggregate.
 
     Args:
@@ -233,4 +233,4 @@ def in_steps(
     if abs(steps) >= most:
         message = f"the {what} needs more than {most.bit_length() - 1} bits"
         raise ConfigError(message, hint="write a smaller number")
-    return Fraction(steps)
+    return steps

@@ -40,7 +40,7 @@ def excluded_caps(alarms: Alarms) -> Iterator[Problem]:
         if alarm.share:
             message = "share and max_windows_per_period exclude each other"
             yield (*at, "share"), message, "remove one of them"
-    if budget.periods is None or budget.periods.calendar is None:
+    if budget.calendar is None:
         message = "max_windows_per_period needs a period that ends"
         hint = "write period: 1d or longer, or remove max_windows_per_period"
         cap = ("budget", "contribution", "max_windows_per_period")

@@ -44,15 +44,14 @@ def mapping_text(written: Mapping[str, Fraction]) -> str:
     return "{" + ", ".join(pairs) + "}"
 
 
-def aim_with(alarm: Alarm, tolerances: Sequence[int], mechanism: str | None = None) -> Aim:
+def aim_with(alarm: Alarm, tolerances: Sequence[int]) -> Aim:
     """Return what the alarm would ask for with other tolerances written into its configuration.
 
     Args:
         alarm: the alarm.
         tolerances: per atom, in units of its statistic.
-        mechanism: written instead of its own.
     """
-    written = mechanism_of(mechanism or alarm.mechanism)
+    written = mechanism_of(alarm.mechanism)
     return replace(
         alarm.aim,
         tolerances=tuple(tolerances),

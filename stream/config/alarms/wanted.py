@@ -39,8 +39,6 @@ def open_keys(model: AlarmModel) -> tuple[str, ...]:
 
 def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
     """Return an alarm with defaults in the place of its open keys, to be read as any other."""
-    if not open_:
-        return model
     update: dict[str, object] = {}
     if "tolerance" in open_:
         update["tolerance"] = {"": Fraction(0)}

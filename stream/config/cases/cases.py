@@ -36,7 +36,7 @@ class Chance:
     group: str
     range: Range
     place: Place
-    severity: int = 0
+    severity: int
 
 
 @dataclass(frozen=True, slots=True)

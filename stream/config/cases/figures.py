@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from stream.config.alarms.reduction import FARTHEST
 from stream.config.alarms.thresholds import in_steps
 from stream.config.cases.cases import Chance, Figure
 from stream.config.cases.ranges import WRITTEN
@@ -36,8 +37,6 @@ V = TypeVar("V")
 
 _ALL: Final = "(all)"
 """Names the only group of an alarm that groups by nothing, as in tables."""
-
-_FARTHEST: Final = 1 << 60
 
 
 def figures(
@@ -154,4 +153,4 @@ def _units(value: Fraction, measure: Measure, at: Findings) -> int:
     if value < 0 and not negative:
         raise at.wrong((), f"{name} cannot be negative", "write 0 or more")
     with at.placing(()):
-        return int(in_steps(value, unit, f"value of {name}", "its step", most=_FARTHEST))
+        return in_steps(value, unit, f"value of {name}", "its step", most=FARTHEST)

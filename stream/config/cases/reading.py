@@ -45,7 +45,7 @@ class CaseFile:
     """
 
     cases: tuple[Case, ...]
-    errors: tuple[ConfigError, ...] = ()
+    errors: tuple[ConfigError, ...]
 
 
 def read_cases(path: Path, *, environ: Mapping[str, str]) -> CaseFile:

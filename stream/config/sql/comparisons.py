@@ -68,7 +68,7 @@ class Threshold:
     """
 
     offset: int = member(compare=False)
-    number: Fraction | None = None
+    number: Fraction | None
     table: str = ""
     field: str = ""
     written: str = member(default="", compare=False)

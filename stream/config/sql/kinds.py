@@ -25,6 +25,7 @@ from stream.counting.projection import Columns
 from stream.events.columns import arrow_type
 from stream.model.feeds import FieldType, required_fields
 from stream.model.filters import Compare, IsIn
+from stream.model.numbers import INT64
 from stream.model.regions import typed
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ __all__ = ["MOST_KINDS", "span_of_terms"]
 
 MOST_KINDS: Final = 1 << 16
 """Most kinds of events that are looked at."""
-
-_INT64: Final = 1 << 63
 
 
 def span_of_terms(
@@ -99,8 +98,8 @@ def _ends(field: Field, tests: Iterable[_Test]) -> Sequence[Any]:
             # What follows a string at once is that string and the least character.
             return ["", *(text + end for text in marks for end in ("", "\0"))]
         case FieldType.INTEGER | FieldType.TIMESTAMP:
-            near = {mark + step for mark in (-_INT64, _INT64 - 1, *marks) for step in (-1, 0, 1)}
-            return [value for value in near if -_INT64 <= value < _INT64]
+            near = {mark + step for mark in (-INT64, INT64 - 1, *marks) for step in (-1, 0, 1)}
+            return [value for value in near if -INT64 <= value < INT64]
         case FieldType.FLOAT:
             bounds = (-math.inf, math.inf)
             found = (*bounds, *marks)

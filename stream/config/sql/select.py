@@ -84,8 +84,8 @@ class ParsedQuery:
     having_offset: int
     reader: HavingReader
     notes: tuple[SqlProblem, ...]
-    band: BandAsked | None = None
-    cumulative: bool = False
+    band: BandAsked | None
+    cumulative: bool
     members: tuple[str, ...] = ()
     least: int = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from stream.config.scalars import Duration
+from stream.config.scalars import LONGEST_MS, Duration
 from stream.config.sql.nodes import SqlProblem, named
 from stream.windows.localtime import DAY_MS
 
@@ -25,7 +25,6 @@ _UNITS: Final = {
     "DAY": Duration(DAY_MS, 1),
     "WEEK": Duration(7 * DAY_MS, 7),
 }
-_LONGEST_MS: Final = 3660 * DAY_MS
 
 
 def check_steps(step: Duration, size: Duration, node: exp.Expr) -> None:
@@ -57,7 +56,7 @@ def span_of(node: exp.Expr) -> Duration:
     """
     written = _WRITTEN.fullmatch(node.sql(comments=False).upper())
     times, one = (0, Duration(1)) if written is None else (int(written[1]), _UNITS[written[2]])
-    if not 0 < times * one.milliseconds <= _LONGEST_MS:
+    if not 0 < times * one.milliseconds <= LONGEST_MS:
         message = f"{named(node)} is not an INTERVAL that windows have"
         hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK, ten years at most"
         raise SqlProblem(message, hint, node)

@@ -19,6 +19,7 @@ from stream.config.sql.nodes import SqlProblem, column, comparisons, named, nume
 from stream.model.contributions import article
 from stream.model.feeds import Field, FieldType
 from stream.model.filters import And, Compare, FieldValue, IsIn, IsNull, Not, Or, Where
+from stream.model.numbers import INT64
 from stream.windows.instants import instant_ms
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _SUPPORTED = (
     "compare a field with a literal by =, <>, <, >, <=, >=, IN, BETWEEN or IS [NOT] NULL, with "
     "AND, OR, NOT"
 )
-_INT64 = 2**63
 _CAST = re.compile(r"TIMESTAMP [^\0]*|DATE [0-9]{4}-[0-9]{2}-[0-9]{2}")
 """Types that a literal may be given: nothing of it is cut off or rounded."""
 _WRITTEN = {
@@ -128,7 +128,7 @@ class WhereReader:
         if field.type is FieldType.FLOAT:
             with suppress(OverflowError):
                 return float(exact)
-        elif exact.denominator == 1 and -_INT64 <= exact < _INT64:
+        elif exact.denominator == 1 and -INT64 <= exact < INT64:
             return int(exact)
         message = f"`{field.name}` is {article(field.type)}, and this is not one of 64 bits"
         raise SqlProblem(message, f"write {_WRITTEN[field.type]}", node)

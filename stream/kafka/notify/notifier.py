@@ -32,7 +32,7 @@ __all__ = ["notify", "target_of"]
 _COMMIT_S: Final = 1.0  # a killed process delivers again what it delivered in the last second
 
 
-def notify(setup: NotifySetup, log: Log, *, from_beginning: bool = False) -> None:
+def notify(setup: NotifySetup, log: Log, *, from_beginning: bool) -> None:
     """Deliver alarms until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Args:

@@ -17,18 +17,14 @@ from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.config.alarms.panes import pane_of, shared_anew
-from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, has_runs, scope_of
 from stream.model.holds import least_hold_ms
 from stream.planning.budget import alarm_costs, period_table, periods_of
-from stream.planning.tolerances import useful_tolerance
 from stream.windows.calendars import LocalCalendar
 from stream.windows.cumulative import looks_of, whole_windows
-from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -74,11 +70,6 @@ class Case:
     windows: str = ""
 
     @property
-    def cells(self) -> int:
-        """How many cells a window has."""
-        return self.alarm.condition.cells
-
-    @property
     def tolerated(self) -> float:
         """Expected false alarms in a span that are tolerated."""
         return math.inf if self.false_alarms is None else float(self.false_alarms.number)
@@ -116,11 +107,6 @@ class Case:
         return self.alarm.aggregates[self.atom.statistic].per_unit
 
     @property
-    def useful_tolerance(self) -> int:
-        """Largest tolerance that leaves a useful alarm, in units of the statistic."""
-        return useful_tolerance(self.alarm, self.name)
-
-    @property
     def reached(self) -> int | None:
         """How many losses of its mechanism's plan one privacy unit takes in a period.
 
@@ -134,7 +120,7 @@ class Case:
         table = periods_of(self.budget)
         if table is None:
             return 1 if has_runs(alarm, self.budget) else None
-        charged = table.charged(alarm.calendar, self.budget, alarm)
+        charged = table.charged(alarm, self.budget)
         return int(charged.max()) * cells_per_unit(alarm, self.budget)
 
     def held(self) -> Case:
@@ -180,10 +166,6 @@ class Case:
         )
         alarm = replace(self.alarm, condition=replace(condition, sensitivities=moved))
         return replace(self, alarm=alarm, budget=replace(self.budget, contribution=caps))
-
-    def with_tolerances(self, tolerances: Sequence[int]) -> Case:
-        """Return the case with other tolerances, in units of the statistics."""
-        return replace(self, alarm=replace(self.alarm, aim=aim_with(self.alarm, tolerances)))
 
     def with_threshold(self, further: int) -> Case:
         """Return the case with thresholds further from zero, or nearer below zero.
@@ -253,7 +235,7 @@ def _windows(
     calendar, days = whole_windows(alarm.calendar), 7 if tolerated is None else tolerated.days
     schedule = calendar.schedule
     zone = "UTC" if schedule is None else schedule.timezone
-    spans = period_table(Periods(LocalCalendar(days, days, zone)))
+    spans = period_table(LocalCalendar(days, days, zone))
     most = int(spans.windows(calendar).max())
     table = periods_of(budget)
     return most, None if table is None else int(table.windows(calendar).max())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.budget.plan import epsilon_needed
 from accountant.units import PrivacyUnit
 from operators.search import rounded, rounded_index, smallest
-from stream.config.alarms.tolerances import highest_tolerance, tolerance_text
+from stream.config.alarms.tolerances import aim_with, highest_tolerance, tolerance_text
 from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 from stream.model.requirements import FalseAlarmRate
@@ -83,8 +83,14 @@ def changes_of(case: Case) -> list[Change]:
         case: what is asked, for which nothing keeps all.
     """
     kinds = (
-        *(_epsilon, _tolerance, _false_alarms, _max_fnr, _episodes),
-        *(_window, _threshold, _cap),
+        _epsilon,
+        _tolerance,
+        _false_alarms,
+        _max_fnr,
+        _episodes,
+        _window,
+        _threshold,
+        _cap,
     )
     bounds = (_bounded(case, *each) for each in _BOUNDS.items())
     found = chain(*(kind(case) for kind in kinds), *bounds)
@@ -163,7 +169,8 @@ def _tolerance(case: Case) -> Iterator[Change]:
 
     def widened(index: int) -> Case:
         wide = (math.ceil(((2 * each + 1) * rounded(index) - 1) / 2) for each in own)
-        return case.with_tolerances([min(*pair) for pair in zip(wide, highest, strict=True)])
+        aim = aim_with(alarm, [min(*pair) for pair in zip(wide, highest, strict=True)])
+        return replace(case, alarm=replace(alarm, aim=aim))
 
     def written(index: int) -> str:
         return tolerance_text(alarm, widened(index).alarm.aim.tolerances)

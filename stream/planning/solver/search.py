@@ -22,13 +22,14 @@ from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.registry import DEFAULT, OFFERED, create, mechanism_of
 from operators.search import index_within, largest, rounded, rounded_index
-from stream.config.alarms.panes import no_panes_for, pane_count
+from stream.config.alarms.panes import pane_count, panes_serve
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import as_charged, run_of
 from stream.model.holds import in_runs
 from stream.planning.detection import cells_alike
 from stream.planning.solver.candidates import Candidate
 from stream.planning.solver.ways import ways
+from stream.planning.tolerances import useful_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,7 +152,7 @@ def _takes(mechanism: Mechanism, case: Case) -> bool:
     if mechanism.panes is not None:
         alarm = replace(case.alarm, mechanism=mechanism.name, open=())
         shares = bool(case.standing.panes) or pane_count(case.alarm.calendar) > 1
-        return shares and not no_panes_for(alarm, case.standing)
+        return shares and panes_serve(alarm, case.standing)
     if mechanism.run is not None:
         return case.budget.contribution.windows_per_period is None
     return not case.windows  # windows that slide cost as much as they overlap
@@ -172,7 +173,9 @@ def _tolerance(case: Case) -> int | None:
     """
     if "tolerance" not in case.alarm.open:
         return case.alarm.aim.tolerances[0]
-    return None if case.distance <= 0 else min((case.distance - 1) // 2, case.useful_tolerance)
+    if case.distance <= 0:
+        return None
+    return min((case.distance - 1) // 2, useful_tolerance(case.alarm, case.name))
 
 
 def _aims(case: Case, tolerance: int) -> Callable[[int], Aim]:
@@ -325,7 +328,8 @@ def _judged_run(case: Case, aim: Aim) -> Candidate:
 
 def _baseline_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return the statistics of a window at its baseline, shape (statistics, cells)."""
-    statistics = np.zeros((case.alarm.condition.statistics, case.cells), np.int64)
+    condition = case.alarm.condition
+    statistics = np.zeros((condition.statistics, condition.cells), np.int64)
     if case.baseline is not None:
         statistics[case.atom.statistic] = case.baseline
     return statistics

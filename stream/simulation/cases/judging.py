@@ -74,7 +74,7 @@ class Verdict:
 
     case: Case
     checks: tuple[Check, ...]
-    basis: str = ""
+    basis: str
     read: tuple[FeedSurvey, ...] = ()
 
     @property
@@ -95,8 +95,7 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
             file of events is missing.
         DataError: a file is not what its feed declares.
     """
-    law = laws.get(case.alarm.id) or WindowLaw(case.alarm)
-    laws[case.alarm.id] = law
+    law = laws.setdefault(case.alarm.id, WindowLaw(case.alarm))
     basis = "" if case.sampled else law.basis  # draws are of whole windows
     if case.given is not None:
         return Verdict(case, tuple(_fires(case, law, case.given)), basis)

@@ -12,13 +12,13 @@ import pytest
 from accountant.units import to_loss_units
 from operators.search import rounded, rounded_index
 from stream.decisions.registration import registration, shape_of
-from stream.planning.budget import REFERENCE_MS, budget_plan, period_table, planned_shape
+from stream.planning.budget import budget_plan, period_table, planned_shape
 from stream.planning.figures import figures
 from stream.planning.shown import number
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.periods import Periods
+from stream.windows.periods import REFERENCE_MS
 from stream.windows.schedule import Schedule
 from tests.support.commands import tocsin
 from tests.support.planned import Alarm, Config
@@ -179,7 +179,7 @@ def test_kinds_of_periods_hold_the_most_windows(period, calendar):
     """The fullest of two years is the one that the period itself finds."""
     first, last = (period.first_starting_at(REFERENCE_MS + days * DAY_MS) for days in (0, 2 * 366))
     counted = (len(list(touching(calendar, *period.bounds(at)))) for at in range(first, last + 1))
-    assert period_table(Periods(period)).windows(calendar).max() == max(counted)
+    assert period_table(period).windows(calendar).max() == max(counted)
 
 
 def test_a_figure_beyond_all_numbers_is_shown():

@@ -11,9 +11,10 @@ import pytest
 
 from accountant.units import UNITS_PER_EPSILON
 from stream.planning import playing
-from stream.planning.budget import REFERENCE_MS, budget_plan
+from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
 from stream.windows.instants import iso_utc
+from stream.windows.periods import REFERENCE_MS
 from tests.support.commands import json_lines, tocsin
 from tests.support.planned import Alarm, Config
 from tests.unit.stream.planning.walking import served, touching

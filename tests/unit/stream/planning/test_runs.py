@@ -15,11 +15,10 @@ from accountant.errors import ConfigError
 from accountant.records import BudgetTerms
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.svt import Svt
-from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows, first_ending_after, run_breaks
 from stream.planning.runs import fullest_windows, missed_given_no_alarm
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.periods import Periods
+from stream.windows.periods import REFERENCE_MS, Periods
 from tests.support.planned import Alarm, Config, calendars
 from tests.unit.stream.planning.walking import touching
 
