@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from stream.config.yamlfile import quoted
+from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 from stream.planning.templates.texts import CONFIGURATION, SAMPLE
 from stream.windows.instants import iso_utc
@@ -19,7 +20,7 @@ __all__ = ["CASES", "cases_text"]
 
 CASES: Final = "alarms_test.yaml"
 
-_CERTAIN: Final = "0.999999"
+_MISSED: Final = Decimal("0.000001")
 _LEAST: Final = 1e-18  # laws are tables in units of 2^-64
 _DIGITS: Final = Context(prec=2, rounding=ROUND_CEILING)
 
@@ -34,6 +35,10 @@ def cases_text(filled: FilledTemplate, events: MadeUp) -> str:
     answers = filled.answers
     alarm, group, baseline = answers.alarm, quoted(", ".join(events.group)), answers.baseline
     seldom = _DIGITS.create_decimal(Decimal(max(filled.fires_at(baseline), _LEAST))).normalize()
+    # In one SVT run, others that are asked first may take its alarms: the sum bounds how often.
+    others = len(answers.groups) - 1 if in_runs(filled.alarms.by_name[alarm]) else 0
+    missed = _DIGITS.create_decimal(_MISSED + others * Decimal(filled.fires_at(events.ordinary)))
+    certain = max(1 - missed, Decimal(0)).normalize()
     often = decimal(1 - Fraction(answers.max_fnr))
     start = iso_utc(events.since_ms).removesuffix(".000Z") + "Z"
     return f"""\
@@ -58,5 +63,5 @@ tests:
     windows:
       - start: "{start}"
         counts: {{{group}: {events.figure}}}
-        fires: {{{group}: ">= {_CERTAIN}"}}
+        fires: {{{group}: ">= {certain:f}"}}
 """

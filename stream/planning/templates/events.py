@@ -47,12 +47,14 @@ class MadeUp:
         group: values of the fields that are watched; the alarm is due for it.
         since_ms: start of the window in which it is.
         figure: what is counted or added up there.
+        ordinary: what is counted or added up elsewhere at most.
     """
 
     lines: tuple[str, ...]
     group: tuple[str, ...]
     since_ms: int
     figure: int
+    ordinary: int
 
 
 def made_up(filled: FilledTemplate) -> MadeUp:
@@ -90,7 +92,7 @@ def made_up(filled: FilledTemplate) -> MadeUp:
                 found += _cell(answers, group, window, ordinary, at)
     found.sort(key=lambda each: each[0])
     lines = tuple(json.dumps(event, ensure_ascii=False) for _, event in found)
-    return MadeUp(lines, answers.groups[0], windows[due].start_ms, figure)
+    return MadeUp(lines, answers.groups[0], windows[due].start_ms, figure, ordinary)
 
 
 def _certain(filled: FilledTemplate) -> int:

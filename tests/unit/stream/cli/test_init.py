@@ -63,6 +63,14 @@ def test_every_template_fires_once(template, tmp_path):
     assert f"{tmp_path}/alarms.yaml" in made
 
 
+def test_a_tight_budget_fires_as_its_tests_expect(tmp_path):
+    """Of an SVT run, whose other groups may take its one alarm."""
+    words = "--window 15m --threshold 300 --baseline 75 --epsilon 0.1 --values a,b,c,d,e,f --yes"
+    asked(tmp_path, *words.split())
+    assert "max_alarms" in (tmp_path / "alarms.lock").read_text()
+    tocsin("test", tmp_path / "alarms_test.yaml", code=0)
+
+
 def test_options_go_into_the_file(tmp_path):
     """Each answers one question; the baseline follows the threshold."""
     words = (
