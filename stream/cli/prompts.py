@@ -42,7 +42,8 @@ def answered(
         from_sample: whether its values are public.
 
     Raises:
-        ConfigError: an answer is missing that no template may give.
+        ConfigError: an answer is missing that no template may give, or values are of a field that
+            is not grouped by.
         DataError: the sample has no such field, or one of another type.
     """
     unused = frozenset() if template.people else _OF_PEOPLE
@@ -54,6 +55,8 @@ def answered(
         **said | {role: _field(role, template, given[role], seen) for role in roles},
         group_by=tuple(_field("group_by", template, name.strip(), seen) for name in names),
     )
+    for name in {text.split("=")[0] for text in listed if "=" in text}.difference(base.group_by):
+        raise ConfigError(f"{name!r} is not grouped by", hint=f"write --group-by {name}")
     baseline, active = base.baseline, base.active
     if "baseline" not in said:
         baseline = template.baseline * base.threshold // template.threshold

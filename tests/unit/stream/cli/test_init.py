@@ -137,6 +137,7 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path, monkeypatc
         ("--sample no.csv", "cannot be read"),
         ("--sample no.txt", "unknown suffix"),
         ("--group-by floor", "the public values of 'floor' are not listed"),
+        ("--values floor=a,b", "'floor' is not grouped by"),
         ("--unit room", "field 'room' has two roles"),
         ("--baseline 120", "is not below the threshold"),
         ("--window '1 hour'", "is not the length of a window"),
