@@ -132,7 +132,7 @@ def init(
     if existing is not None:
         _write_dry_run(existing, force=force)
         return
-    seen = {} if sample is None else _seen(sample)
+    seen = {} if sample is None else _seen(sample, None if domain_from_sample else MOST_ROWS)
     filled = fill(answered(TEMPLATES[template], given, seen, from_sample=domain_from_sample))
     events = made_up(filled)
     files = _files(directory, filled, events)
@@ -163,10 +163,11 @@ def _write_dry_run(file: Path, *, force: bool) -> None:
     click.echo(f"{path}: the same alarms, to try them on Kafka; see its first lines")
 
 
-def _seen(sample: Path) -> dict[str, Seen]:
-    """Return what a sample shows, and say who is looking."""
-    say(f"as the custodian: reads up to {MOST_ROWS:,} rows of {sample}")
-    found = fields_in(sample)
+def _seen(sample: Path, most: int | None) -> dict[str, Seen]:
+    """Return what so many rows of a sample show, or all, and say who is looking."""
+    rows = f"up to {most:,}" if most else "all"
+    say(f"as the custodian: reads {rows} rows of {sample}")
+    found = fields_in(sample, most)
     for name, seen in found.items():
         say(f"  {name}: {seen.held}")
     return found

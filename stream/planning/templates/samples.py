@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROWS", "Seen", "fields_in"]
 
 MOST_ROWS: Final = 10_000
-"""Rows of a sample that are looked at: the first ones of a file."""
+"""Rows of a sample that show its types: the first ones of a file."""
 
 _MOST_VALUES: Final = 500
 _PLAUSIBLE_MS: Final = range(631_152_000_000, 4_102_444_800_000)  # 1990 to 2100
@@ -61,17 +61,18 @@ class Seen:
         return "no type that a field has" if self.kind is None else self.kind.value
 
 
-def fields_in(path: Path) -> dict[str, Seen]:
-    """Return what the first rows of a file show of each field; rows that are none are left out.
+def fields_in(path: Path, most: int | None = None) -> dict[str, Seen]:
+    """Return what rows of a file show of each field; rows that are none are left out.
 
     Args:
         path: ``.parquet``, ``.csv`` or ``.jsonl``.
+        most: how many lines or rows are read, the first ones; ``None`` for all.
 
     Raises:
         DataError: the file cannot be read, is none of these, or has no row.
     """
     try:
-        rows = [row for row in _rows(path) if isinstance(row, dict)]
+        rows = [row for row in _rows(path, most) if isinstance(row, dict)]
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror or 'not a file'})", hint="check the path"
@@ -112,19 +113,19 @@ def _is_instant(text: str) -> bool:
     return len(text) >= len("2025-03-03T09:12:00")
 
 
-def _rows(path: Path) -> list[Any]:
+def _rows(path: Path, most: int | None) -> list[Any]:
     rows: list[Any]
     match path.suffix.lower():
         case ".parquet":
             with pq.ParquetFile(path) as file:
-                first = next(file.iter_batches(batch_size=MOST_ROWS), None)
-            rows = [] if first is None else first.to_pylist()
+                every = (row for batch in file.iter_batches() for row in batch.to_pylist())
+                rows = list(islice(every, most))
         case ".csv":
             options = pa_csv.ParseOptions(invalid_row_handler=lambda _row: "skip")
-            head = BytesIO(b"".join(_lines(path, MOST_ROWS + 1)))
+            head = BytesIO(b"".join(_lines(path, most)))
             rows = pa_csv.read_csv(head, parse_options=options).to_pylist()
         case ".jsonl":
-            rows = [_object(line) for line in _lines(path, MOST_ROWS)]
+            rows = [_object(line) for line in _lines(path, most)]
         case _:
             raise DataError(
                 f"{path}: unknown suffix", hint="use a file with one of .parquet, .csv, .jsonl"
@@ -132,7 +133,7 @@ def _rows(path: Path) -> list[Any]:
     return rows
 
 
-def _lines(path: Path, most: int) -> list[bytes]:
+def _lines(path: Path, most: int | None) -> list[bytes]:
     with path.open("rb") as file:
         return list(islice(file, most))
 

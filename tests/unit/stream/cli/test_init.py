@@ -106,7 +106,7 @@ def test_values_of_a_sample_stay_with_the_custodian(tmp_path, monkeypatch):
     folder = tmp_path / "new"
     refused = asked(folder, *OWN, code=2)
     assert HIDDEN not in refused.output
-    for said in ("--domain-from-sample", "as the custodian"):
+    for said in ("--domain-from-sample", "as the custodian: reads up to 10,000 rows"):
         assert said in refused.stderr
 
     made = asked(folder, *OWN, "--values", "hall,lab")
