@@ -24,10 +24,11 @@ def check_output(path: Path, *, force: bool) -> None:
         force: whether an existing file may be replaced.
 
     Raises:
-        ConfigError: it exists, is a folder, or its folder does not exist or cannot be written to.
+        ConfigError: it exists, is a folder or `-`, or its folder does not exist or cannot be
+            written to.
     """
-    if path.is_dir():
-        raise ConfigError(f"{path} is a folder", hint="write the name of a file")
+    if path.is_dir() or str(path) == "-":
+        raise ConfigError(f"{path} is not a file", hint="write the name of a file")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ConfigError(
             f"{path.parent} is not a writable folder", hint="create it, or write another path"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,9 @@ def test_files_are_for_their_owner_and_never_replaced(tmp_path):
 
 @pytest.mark.parametrize("place", [".", "missing/out.json"])
 def test_impossible_places_are_refused_before_the_work(tmp_path, place):
-    """A folder, or a file in no folder, is refused at once."""
+    """A folder, a file in no folder, or standard output is refused at once."""
+    with pytest.raises(ConfigError):
+        check_output(Path("-"), force=True)
     with pytest.raises(ConfigError):
         check_output(tmp_path / place, force=True)
     with pytest.raises(ConfigError):
