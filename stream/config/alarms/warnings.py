@@ -6,6 +6,7 @@ here is an error.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from accountant.units import PrivacyUnit, to_loss_units
 from operators.conditions.score import score_of
 from operators.registry import DEFAULT, OFFERED, mechanism_of, price
+from stream.config.alarms.tolerances import mapping_text
 from stream.config.schema.document import duration
 from stream.model.contributions import contribution_rule
 from stream.model.feeds import Clock
@@ -63,10 +65,14 @@ def tell(alarm: Alarm, budget: Budget, findings: Findings) -> None:
             "remove hold, or for and of",
         )
     if _may_fire_when_empty(alarm):
+        own = alarm.by_comparison(alarm.aim.tolerances)
+        granted = {text: each for text, each in own.items() if each}
+        tolerances = mapping_text(granted | {"COUNT(*) >= 20": Fraction(9)})
+        instead = "" if alarm.baseline is None else " and no baseline"
         findings.warn(
             "tolerance",
             "an empty group is within the tolerance, so the alarm may fire for it",
-            'write AND COUNT(*) >= 20 with its own tolerance: {"COUNT(*) >= 20": 9}',
+            f"write AND COUNT(*) >= 20, with tolerance: {tolerances}{instead}",
         )
     each = budget.unit is PrivacyUnit.USER and budget.contribution.events_per_cell == 1
     of_panes = mechanism_of(alarm.mechanism).panes is not None  # each adds what it counted

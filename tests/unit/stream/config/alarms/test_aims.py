@@ -58,6 +58,14 @@ def report_of(folder, having, *lines):
     return examined(folder, text_of(having, *lines), capacity=CAPACITY)
 
 
+def test_what_keeps_empty_groups_quiet_keeps_the_tolerances(tmp_path):
+    """The hint has them all, and done as it says, nothing is left to warn of."""
+    warned, *_ = report_of(tmp_path, "AVG(load) > 5", "tolerance: 20", "baseline: 4").warnings
+    line = 'tolerance: {"AVG(load) > 5": 20, "COUNT(*) >= 20": 9}'
+    assert warned.hint == f"write AND COUNT(*) >= 20, with {line} and no baseline"
+    assert report_of(tmp_path, "AVG(load) > 5 AND COUNT(*) >= 20", line).warnings == ()
+
+
 FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
 
 
