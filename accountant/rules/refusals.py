@@ -45,8 +45,8 @@ __all__ = [
 APPLY = "undo the change, or run `tocsin ledger FILE apply`"
 OTHER_LEDGER = "sqlite:///.tocsin/NAME.db"
 NEW_LEDGER = (
-    f"undo the change, or write ledger: {OTHER_LEDGER} to start a new ledger; what the old one "
-    "spent stays spent"
+    f"undo the change, or write ledger: {OTHER_LEDGER} to start a new ledger, and run `tocsin "
+    "ledger FILE take-ownership` with it (for files, add --replay); what was spent stays spent"
 )
 MOST_DIFFERENCES = 5
 ONE_KIND = {"string", "integer", "boolean"}

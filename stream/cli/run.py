@@ -189,6 +189,8 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
     parts = [f"{replaying.windows} windows"]
     if replaying.before:
         parts.append(f"{replaying.before} decided by an earlier run (nothing was drawn again)")
+    if taken := replaying.windows - replaying.before - replaying.ended.total():
+        parts.append(f"{taken} taken over (published by another ledger or copy)")
     parts.append(f"{replaying.ended[None]} decided now")
     denied = {reason: count for reason, count in replaying.ended.items() if reason}
     parts += [f"{count} denied ({reason})" for reason, count in sorted(denied.items())]

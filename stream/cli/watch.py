@@ -69,7 +69,7 @@ def _line(record: Watched, alarms: Alarms) -> str:
         what = f"denied: {record.reason}"
         if record.reason == "budget":
             period = " of this period" if alarms.budget.periods is not None else ""
-            what += f" (not evaluated: the budget{period} is spent)"
+            what += f" (not evaluated: the budget{period}, or this alarm's SVT run, is spent)"
     else:
         what = group_name(record.group)
         if record.severity:

@@ -201,7 +201,8 @@ class Witness:
                 raise FeedClaimedError(
                     f"topic {log.topic!r} is already charged to ledger {holder.ledger} since "
                     f"{holder.since}; this is ledger {self.ledger.ledger_id}",
-                    hint="use that ledger; if it is lost, run `tocsin ledger FILE take-ownership`",
+                    hint="use that ledger; if it is lost or given up, run `tocsin ledger FILE "
+                    "take-ownership`",
                 )
 
     def _refuse_protected(self) -> None:

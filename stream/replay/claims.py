@@ -97,9 +97,8 @@ class FileClaims:
             raise FeedClaimedError(
                 f"{path} is already charged to ledger {claim.ledger} at {claim.place}; this is "
                 f"ledger {self._mine.ledger}",
-                hint="use that ledger; if it is lost, `tocsin ledger FILE take-ownership "
-                "--replay ...`; with "
-                "made-up data, add --dry-run",
+                hint="use that ledger; if it is lost or given up, run `tocsin ledger FILE "
+                "take-ownership --replay ...`; with made-up data, add --dry-run",
             )
         for feed, path, place in self._public:
             held = _read(place)

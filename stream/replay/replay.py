@@ -6,14 +6,15 @@ Which windows there are follows from the public ``history`` of the feeds and nev
 (promise 5); windows without events are decided like all others.
 
 Replaying again over the same ledger draws nothing: whatever is decided stays decided, and a replay
-that was killed goes on where it stopped.
+that was killed goes on where it stopped. Of windows that were taken over nothing is yielded: they
+were published elsewhere.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError, LedgerError, TocsinError
@@ -67,7 +68,8 @@ class Replay:
     Attributes:
         unclaimed: files beside which no claim could be kept.
         windows: of the declared histories, over all alarms.
-        before: how many of them were decided before this run.
+        before: how many of them this ledger decided before this run; none that it took over, whose
+            records left elsewhere.
         ended: how many this run ended, by the reason of a denial; ``None`` where it decided.
     """
 
@@ -116,7 +118,8 @@ class Replay:
         cursors = ledger.progress.cursors(alarms.running)
         schedule.sort(key=self._turn)
         self._todo = [key for key in schedule if key.start_ms >= cursors[key.query]]
-        self._done = [key for key in schedule if key.start_ms < cursors[key.query]]
+        done = (key for key in schedule if key.start_ms < cursors[key.query])
+        self._done = list(filterfalse(ledger.upkeep.adopted, done))
         self._cursors = cursors
         self.windows = len(schedule)
         self.before = len(self._done)
@@ -163,8 +166,9 @@ class Replay:
                 self.runtime.step(Step.AFTER_PARTIAL, key)
             self._now_ms = max(self._now_ms, key.end_ms + alarm.grace_ms)
             for decision in self.runtime.judge.decide_due(key.query):
-                self.ended[decision.reason] += 1
-                yield decision
+                if not self._ledger.upkeep.adopted(decision.key):
+                    self.ended[decision.reason] += 1
+                    yield decision
             if self._ledger.cursor(key.query) <= key.start_ms:
                 raise _stuck(self._ledger.awaited(key))
 

@@ -63,7 +63,7 @@ def test_a_feed_has_one_ledger(scenario):
         refused = other.start_worker()
         assert refused.ended() == 2, refused.text()
         assert "is already charged to ledger" in refused.text()
-        assert "`tocsin ledger FILE take-ownership`" in refused.text()
+        assert "lost or given up, run `tocsin ledger FILE take-ownership`" in refused.text()
         with open_ledger(other.alarms()) as ledger:
             assert ledger.pins.queries() == []
 

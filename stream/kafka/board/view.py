@@ -52,7 +52,7 @@ _MOST_IN_WORDS: Final = 12  # groups of one window
 _LONGEST_VALUE: Final = 120  # letters of one value
 _STRANGE: Final = "\N{REPLACEMENT CHARACTER}"
 _REASONS: Final[Mapping[str, str]] = {
-    "budget": "the privacy budget does not hold this window",
+    "budget": "the privacy budget, or this alarm's SVT run, is spent",
     "conflict": "a partition was counted twice with different results",
     "incomplete": "part of its events may not be kept any more",
     "incomplete_records": "some of its alarms are not on their topic any more",

@@ -61,6 +61,6 @@ def test_a_file_of_another_ledger_is_refused_with_what_to_type(tmp_path):
     tocsin(*run, code=0)
     path.write_text(f"ledger: sqlite:///.tocsin/other.db\n{path.read_text()}")
     held = tocsin(*run, code=2)
-    assert "hint: use that ledger; if it is lost, " in held.stderr
+    assert "hint: use that ledger; if it is lost or given up, " in held.stderr
     assert "with made-up data, add --dry-run" in held.stderr
     tocsin(*run, "--dry-run", code=0)

@@ -11,7 +11,7 @@ from stream.kafka.clients import reaching
 from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
-SPENT = " (not evaluated: the budget is spent)"
+SPENT = " (not evaluated: the budget, or this alarm's SVT run, is spent)"
 HALL = {"room": "hall"}
 
 

@@ -96,7 +96,8 @@ def test_what_a_ledger_claimed_is_no_public_reference(path, data):
 
 
 def test_a_claim_carries_the_spending_over(tmp_path, path, data):
-    """From what was printed; without it only in so many words. Nothing is drawn again."""
+    """From what was printed; without it only in so many words. Nothing is drawn or shown again."""
+    configuration(tmp_path, unit="user", denials=True)
     saved = tmp_path / "printed.jsonl"
     saved.write_text(replayed(path, data))
     before = spent(path)
@@ -108,7 +109,9 @@ def test_a_claim_carries_the_spending_over(tmp_path, path, data):
     assert "24 decision(s) taken over as spent" in told
     assert f"taken over: {data}" in told
     assert spent(path) == before
-    replayed(path, data)
+    assert [replayed(path, data), replayed(path, data)] == ["", ""], "they were printed"
+    said = " ".join(tocsin("run", path, "--replay", data, code=0).stdout.split())
+    assert "24 windows, 24 taken over (published by another ledger or copy), 0 decided now" in said
     assert spent(path) == before
     assert "nothing, no other ledger holds them" in claimed(path, data)
 

@@ -121,7 +121,7 @@ def test_denials_are_told_apart_from_windows_without_an_alarm():
         "not all were answered: unanswered",
         "fired: 1 more; not all were answered: incomplete_records",
     ]
-    assert "1970-01-01 02:00 to 03:00 denied: budget (the privacy budget does not hold" in said
+    assert "02:00 to 03:00 denied: budget (the privacy budget, or this alarm's SVT run," in said
     assert [each["aria-label"] for each in Page(scene.html()).all("svg") if "role" in each] == [
         (
             "fired in 2 of 5 windows; did not fire: 1; denied: 1; not known: 1;"
