@@ -61,8 +61,10 @@ def locked(file, folder):
 def test_what_is_open_is_resolved_once(tmp_path):
     """Written, it is checked, and written again it is the same bytes."""
     path = _FILE.write(tmp_path)
+    planned = tocsin("plan", path, code=0).stdout
     assert tocsin("lock", path, code=0).stdout.startswith("crowded: resolved\n")
     held = lock_of(path)
+    assert tocsin("plan", path).stdout == planned
     again = tocsin("lock", path, code=0)
     assert again.stdout == f"{path.with_suffix('.lock')}: 1 alarm\n"
     assert lock_of(path) == held
