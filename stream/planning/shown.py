@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from operators.registry import mechanism_of
+from stream.planning.false_alarms import rate
 from stream.planning.figures import ALMOST_NEVER, FOR_SURE
 from stream.planning.stretching import duration_text
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from stream.planning.figures import AlarmFigures, BudgetFigures, Detection
 
-__all__ = ["many", "number", "plan_lines", "rate", "varying_text"]
+__all__ = ["many", "number", "plan_lines", "varying_text"]
 
 _WIDTH: Final = 80
 _INDENT: Final = 16
@@ -68,11 +69,6 @@ def number(value: float | None) -> str:
     if value is None:
         return "?"
     return f"{value:,.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
-
-
-def rate(value: float | None) -> str:
-    """Return how often something is expected, to two digits."""
-    return "?" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def varying_text(week: float | None) -> str:
