@@ -42,8 +42,8 @@ _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
 _OF_BAND: Final = "write a larger tau or a larger epsilon"
 _TOO_OFTEN: Final = (
-    "write as baseline the highest count of an ordinary window, not the average; or a higher"
-    " threshold or epsilon_max, or longer windows"
+    "write a higher threshold or epsilon_max; if the baseline is the highest ordinary count"
+    " already, there will be fewer"
 )
 _ALLOWED: Final = "on_shortfall: deny to accept denied windows"
 
