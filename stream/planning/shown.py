@@ -39,7 +39,7 @@ def plan_lines(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
         budgets: of the plan.
     """
     for line in _lines(budgets):
-        if line.startswith(_ROW):  # only a name is longer than a terminal is wide
+        if line.startswith(_ROW):  # only a name or a path is longer than a terminal is wide
             yield line.removeprefix(_ROW)
             continue
         yield from wrap(line, _WIDTH, subsequent_indent=" " * _INDENT, break_long_words=False)
@@ -85,6 +85,8 @@ def _budget_lines(one: BudgetFigures) -> Iterator[str]:
     verdict = "fits" if one.fits else "DOES NOT FIT"
     least = "" if one.exact else "at most "
     yield f"budget {one.budget}: {least}{one.worst_text} of {one.limit_text}: {verdict}"
+    if one.lock:
+        yield _ROW + f"  all would fit, resolved anew: {one.lock}"
     if one.needed:
         yield f'  it would fit with epsilon_max: "{one.needed}"'
     yield f"  privacy unit: {whose}"
