@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, FILE, complain, say_warned, say_where
+from stream.cli.shared import BAD_INPUT, FILE, complain, objected, say_warned, say_where
 from stream.config.loading import examine
-from stream.planning.checks import objections, often_false
+from stream.planning.checks import often_false
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -87,7 +87,7 @@ def examined(path: Path, *, locked: bool = False) -> Examined:
     """
     report = examine(path, environ=os.environ)
     alarms = report.alarms
-    objected = () if alarms is None else objections(alarms)
+    refused = () if alarms is None else objected(path, alarms)
     warned = () if alarms is None else often_false(alarms)
     errors, notes = report.errors, report.notes
     if locked:
@@ -97,9 +97,9 @@ def examined(path: Path, *, locked: bool = False) -> Examined:
     diagnostics = {
         "warning": [*report.warnings, *placed(report, warned)],
         "note": notes,
-        "error": [*errors, *placed(report, objected)],
+        "error": [*errors, *placed(report, refused)],
     }
-    return Examined(str(path), alarms, objected, diagnostics)
+    return Examined(str(path), alarms, refused, diagnostics)
 
 
 def placed(report: Report, objected: Iterable[Objection]) -> list[ConfigError]:

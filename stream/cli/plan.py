@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +13,7 @@ from stream.cli.options import CONFIGURATION, FORCE, JSON_LINES
 from stream.cli.shared import FILE, echo_json, echo_lines, leave_as_worst
 from stream.planning.details import detail_lines
 from stream.planning.figures import figures
+from stream.planning.locking import fits_anew
 from stream.planning.shown import plan_lines
 from stream.planning.solver.solver import as_solved, solve
 from stream.simulation.outputs import check_output, write_private
@@ -50,6 +51,8 @@ def plan(file: Path, *, as_json: bool, details: bool, page: Path | None, force: 
         solved = solve(found.alarms)
         alarms = as_solved(found.alarms, solved)
         budgets = figures(alarms, solved)
+        if any(one.unmet or not one.fits for one in budgets) and fits_anew(file):
+            budgets = tuple(replace(one, lock=f"tocsin lock {file}") for one in budgets)
         codes += [BudgetError.exit_code for budget in budgets if budget.unmet]
         if as_json:
             for budget in budgets:

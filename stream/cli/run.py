@@ -97,7 +97,7 @@ def run(
         raise click.UsageError("write --replay before the files: tocsin run FILE --replay PATH")
     alarms = load_alarms(file)
     planned = budget_plan(alarms)
-    refuse_objected(alarms, planned)
+    refuse_objected(file, alarms, planned)
     if alarms.budget.gaussian is not None:
         wall = wall_text(alarms.budget.gaussian, alarms.budget.wall_units)
         note(f"what these alarms say is bounded by {wall}")

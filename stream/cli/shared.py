@@ -20,7 +20,8 @@ from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerErr
 from stream.config.loading import examine
 from stream.logs.clients import redirect
 from stream.logs.lines import Log
-from stream.planning.checks import objections
+from stream.planning.checks import Objections, objections
+from stream.planning.locking import fits_anew
 from stream.planning.shown import many
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from stream.logs.settings import LogSettings
     from stream.model.alarms import Alarms
+    from stream.planning.checks import Objection
 
 __all__ = [
     "BAD_INPUT",
@@ -45,6 +47,7 @@ __all__ = [
     "load_alarms",
     "log_of",
     "note",
+    "objected",
     "open_existing_ledger",
     "refuse_errors",
     "refuse_found",
@@ -222,13 +225,29 @@ def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
     return replace(alarms, by_name=chosen)
 
 
-def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
+def objected(file: Path, alarms: Alarms, plan: BudgetPlan | None = None) -> tuple[Objection, ...]:
+    """Return what is objected to, and where it is enough to lock the file again, that first.
+
+    Args:
+        file: that the alarms are from.
+        alarms: the configuration.
+        plan: its budgets; planned here when left out.
+    """
+    found = objections(alarms, plan)
+    over = [one for one in found if one.kind is Objections.OVERRUN]
+    if not over or not fits_anew(file):
+        return found
+    hint = f"run `tocsin lock {file}`: all that its lock holds is resolved anew, and fits"
+    return (*(replace(one, hint=hint) for one in over), *found[len(over) :])
+
+
+def refuse_objected(file: Path, alarms: Alarms, plan: BudgetPlan) -> None:
     """Refuse to start what ``check`` objects to.
 
     Raises:
         BudgetError: naming an alarm, why, and what to change.
     """
-    found = objections(alarms, plan)
+    found = objected(file, alarms, plan)
     if found:
         first, more = found[0], len(found) - 1
         others = f" (and {more} more, as `tocsin check` shows)" if more else ""

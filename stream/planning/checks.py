@@ -20,8 +20,8 @@ from stream.model.alarms import Overrun
 from stream.model.requirements import SPANS
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve, why_not
+from stream.planning.false_alarms import rate
 from stream.planning.playing import played
-from stream.planning.shown import rate
 from stream.planning.utility import utility_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
-__all__ = ["Objection", "Objections", "objections", "often_false"]
+__all__ = ["Objection", "Objections", "low_utility", "objections", "often_false"]
 
 _MOSTLY: Final = 0.5
 _TWICE: Final = 2
@@ -42,8 +42,8 @@ _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
 _OF_BAND: Final = "write a larger tau or a larger epsilon"
 _TOO_OFTEN: Final = (
-    "write as baseline the highest count of an ordinary window, not the average; or a higher"
-    " threshold or epsilon_max, or longer windows"
+    "write a higher threshold or epsilon_max; if the baseline is the highest ordinary count"
+    " already, there will be fewer"
 )
 _ALLOWED: Final = "on_shortfall: deny to accept denied windows"
 
@@ -81,8 +81,8 @@ def objections(alarms: Alarms, planned: BudgetPlan | None = None) -> tuple[Objec
     """
     planned = planned or budget_plan(alarms)
     overruns = [one for plan in planned.scopes for one in _overruns(plan, alarms)]
-    low_utility = [one for alarm in alarms.by_name.values() for one in _low_utility(alarm)]
-    return (*overruns, *low_utility)
+    poor = [one for alarm in alarms.by_name.values() for one in low_utility(alarm)]
+    return (*overruns, *poor)
 
 
 def often_false(alarms: Alarms) -> Iterator[Objection]:
@@ -137,8 +137,12 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
             yield Objection(name, Objections.OVERRUN, f"{text} in the worst case", hint)
 
 
-def _low_utility(alarm: Alarm) -> Iterator[Objection]:
-    """Yield the alarms that usually fire where nothing is counted, or at the baseline."""
+def low_utility(alarm: Alarm) -> Iterator[Objection]:
+    """Yield why an alarm has low utility: it usually fires for nothing counted, or at its baseline.
+
+    Args:
+        alarm: the alarm.
+    """
     if why_not(alarm) is not None:
         return
     law = DetectionCurve.of(alarm)

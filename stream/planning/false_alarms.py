@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stream.planning.detection import DetectionCurve
     from stream.windows.calendars import Calendar
 
-__all__ = ["FalseAlarms", "false_alarms", "windows_in_a_week"]
+__all__ = ["FalseAlarms", "false_alarms", "rate", "windows_in_a_week"]
 
 _WEEK_MS: Final = 7 * DAY_MS
 _WEEKS: Final = 54
@@ -102,6 +102,11 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
         most=most,
         alike=tuple(found),
     )
+
+
+def rate(value: float | None) -> str:
+    """Return how often something is expected, to two digits."""
+    return "?" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def windows_in_a_week(calendar: Calendar) -> int:

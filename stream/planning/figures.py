@@ -170,6 +170,7 @@ class BudgetFigures:
         first_refused: where a window is.
         alarms: in the order of the file.
         unmet: alarms whose requirements cannot be met, each with what would have to change.
+        lock: the command that resolves the lock anew, after which all fits; empty where none does.
     """
 
     budget: str
@@ -191,6 +192,7 @@ class BudgetFigures:
     first_refused: Refused | None
     alarms: tuple[AlarmFigures, ...]
     unmet: tuple[tuple[str, tuple[str, ...]], ...]
+    lock: str = ""
 
 
 def figures(alarms: Alarms, solved: Sequence[Solved] | None = None) -> tuple[BudgetFigures, ...]:

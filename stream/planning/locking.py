@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stream.planning.solver.candidates import Candidate
     from stream.planning.solver.solver import Solved
 
-__all__ = ["Resolved", "changes", "resolve"]
+__all__ = ["Resolved", "changes", "fits_anew", "resolve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,16 @@ def resolve(path: Path, again: Collection[str] = (), *, everything: bool = False
         return found
     anew = _resolved(path, {}, before)
     return anew if found.unmet or _fits(anew) else found
+
+
+def fits_anew(path: Path) -> bool:
+    """Whether a file that does not fit would, were all that its lock holds resolved anew.
+
+    Args:
+        path: of the configuration.
+    """
+    before = read_lock(path)
+    return bool(before.entries) and _fits(_resolved(path, {}, before))
 
 
 def _fits(found: Resolved) -> bool:

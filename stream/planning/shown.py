@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from operators.registry import mechanism_of
+from stream.planning.false_alarms import rate
 from stream.planning.figures import ALMOST_NEVER, FOR_SURE
 from stream.planning.stretching import duration_text
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from stream.planning.figures import AlarmFigures, BudgetFigures, Detection
 
-__all__ = ["many", "number", "plan_lines", "rate", "varying_text"]
+__all__ = ["many", "number", "plan_lines", "varying_text"]
 
 _WIDTH: Final = 80
 _INDENT: Final = 16
@@ -38,7 +39,7 @@ def plan_lines(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
         budgets: of the plan.
     """
     for line in _lines(budgets):
-        if line.startswith(_ROW):  # only a name is longer than a terminal is wide
+        if line.startswith(_ROW):  # only a name or a path is longer than a terminal is wide
             yield line.removeprefix(_ROW)
             continue
         yield from wrap(line, _WIDTH, subsequent_indent=" " * _INDENT, break_long_words=False)
@@ -70,11 +71,6 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
 
 
-def rate(value: float | None) -> str:
-    """Return how often something is expected, to two digits."""
-    return "?" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
-
-
 def varying_text(week: float | None) -> str:
     """Return what is added to the false alarms at the baseline; nothing where it is not known."""
     return "" if week is None else f"; {rate(week)} a week if counts vary about it (Poisson)"
@@ -89,6 +85,8 @@ def _budget_lines(one: BudgetFigures) -> Iterator[str]:
     verdict = "fits" if one.fits else "DOES NOT FIT"
     least = "" if one.exact else "at most "
     yield f"budget {one.budget}: {least}{one.worst_text} of {one.limit_text}: {verdict}"
+    if one.lock:
+        yield _ROW + f"  all would fit, resolved anew: {one.lock}"
     if one.needed:
         yield f'  it would fit with epsilon_max: "{one.needed}"'
     yield f"  privacy unit: {whose}"

@@ -87,7 +87,11 @@ class Candidate:
     def beside(self, alarms: Alarms) -> Alarms:
         """Return a configuration with it, under the budget that it was found for."""
         budget = self.case.budget
-        alarm = replace(self.alarm, fingerprint=fingerprint(self.alarm, budget))
+        alarm = replace(
+            self.alarm,
+            fingerprint=fingerprint(self.alarm, budget),
+            required_fnr=self.case.alarm.aim.max_fnr,
+        )
         queries = {**alarms.by_name, alarm.id: alarm}
         return shared_anew(replace(alarms, by_name=queries, budget=budget))
 

@@ -21,6 +21,7 @@ from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 from stream.model.requirements import FalseAlarmRate
 from stream.planning.budget import budget_plan, periods_of
+from stream.planning.checks import low_utility
 from stream.planning.solver.search import MOST_RATE, as_written, best_of, cheapest
 from stream.planning.stretching import covers_as_much, longest_stretch, stretched, window_text
 
@@ -94,8 +95,14 @@ def changes_of(case: Case) -> list[Change]:
     )
     bounds = (_bounded(case, *each) for each in _BOUNDS.items())
     found = chain(*(kind(case) for kind in kinds), *bounds)
-    # Planned as it would be written: a whole file has to carry it.
-    return [one for one in found if one.candidate.keeps and budget_plan(one.candidate.joined).fits]
+    # Planned as it would be written: a whole file has to carry it, and `run` must not refuse it.
+    return [
+        one
+        for one in found
+        if one.candidate.keeps
+        and budget_plan(one.candidate.joined).fits
+        and not any(low_utility(one.candidate.alarm))
+    ]
 
 
 def _keeping(case: Case) -> Candidate | None:

@@ -61,8 +61,10 @@ def locked(file, folder):
 def test_what_is_open_is_resolved_once(tmp_path):
     """Written, it is checked, and written again it is the same bytes."""
     path = _FILE.write(tmp_path)
+    planned = tocsin("plan", path, code=0).stdout
     assert tocsin("lock", path, code=0).stdout.startswith("crowded: resolved\n")
     held = lock_of(path)
+    assert tocsin("plan", path).stdout == planned
     again = tocsin("lock", path, code=0)
     assert again.stdout == f"{path.with_suffix('.lock')}: 1 alarm\n"
     assert lock_of(path) == held
@@ -154,7 +156,10 @@ def test_where_kept_entries_leave_no_room_all_are_solved_again(tmp_path, twin):
     """One took what there was; two get what both have room for."""
     path = locked(replace(_FILE, epsilon_max="4"), tmp_path)
     replace(_FILE, epsilon_max="4", more=twin).write(tmp_path)
+    assert f"resolved anew: tocsin lock {path}\n" in tocsin("plan", path, code=3).stdout
+    assert f"run `tocsin lock {path}`" in tocsin("check", path).stderr
     said = tocsin("lock", path, code=0).stdout
+    assert "resolved anew" not in tocsin("plan", path, code=0).stdout
     assert "crowded: " in said
     assert ("twin: resolved" in said) is (twin != _WRITTEN)
     tocsin("check", path, code=0)
@@ -170,7 +175,9 @@ def test_an_entry_that_solving_again_would_gain_nothing_stays(tmp_path):
     edit(path, "budget:", f"{_DOORS}budget:")
     tocsin("lock", path, code=0)
     assert lock_of(path) == held
-    assert "does not fit" in tocsin("plan", path).stdout
+    planned = tocsin("plan", path).stdout
+    assert "does not fit" in planned
+    assert "resolved anew" not in planned
 
 
 def test_what_cannot_be_had_changes_no_lock(tmp_path):

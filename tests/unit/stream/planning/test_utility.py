@@ -255,4 +255,4 @@ def test_an_ordinary_day_that_fires_too_often_is_warned_of(extra, said, tmp_path
     alarm = replace(CROWD, extra=extra)
     found = list(often_false(Config({"crowd": alarm}, epsilon_max="400").load(tmp_path)))
     assert [one.message.rpartition("; ")[2] for one in found] == said
-    assert all("highest count" in one.hint for one in found)
+    assert all("higher threshold or epsilon_max" in one.hint for one in found)

@@ -218,6 +218,14 @@ def test_every_change_that_is_shown_is_enough(file, kinds, tmp_path):
         assert planned(again, tmp_path).fits, change
 
 
+def test_no_change_is_shown_that_run_would_refuse(tmp_path):
+    """A tolerance so wide that it fits fires at the baseline."""
+    near = replace(_WRITTEN, keys={**_WRITTEN.keys, "baseline": "15"})
+    assert values(_WRITTEN, tmp_path, ChangeKind.TOLERANCE)
+    assert not values(near, tmp_path, ChangeKind.TOLERANCE)
+    assert values(near, tmp_path, ChangeKind.EPSILON_MAX)
+
+
 def test_the_least_epsilon_is_exact(tmp_path):
     """One in the last digit less is not enough."""
     (least,) = values(File(WANTED, epsilon_max="1"), tmp_path, ChangeKind.EPSILON_MAX)
