@@ -39,7 +39,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-FILLS = 2  # of a million events each
+FILLS = 8  # of a million events each: a third of a second goes by until all read again
 PATIENCE_S = 300.0
 TAKERS = ("workers", "broker", "database")
 """Who takes processor time while events are read; this process, whose children they are, asks
