@@ -198,14 +198,15 @@ class Neighbours:
         values differ: an event that has two would be charged as two. Under unit ``user``, what was
         bounded for one unit is not for another.
         """
+        names = sources.same_events(given.feed)
         for what, taken in _reading(given.definition):
-            for feed in sources.same_events(given.feed):
+            for feed in names:
                 for before, other in self._readings[feed, what].items():
                     if before != taken:
                         raise ConfigChangedError(
                             f"alarm {given.query!r} takes {taken!r} for the {what} of feed "
                             f"{given.feed!r}, {other!r} takes {before!r}: one event would have two",
-                            hint=NEW_LEDGER,
+                            hint="undo the change: another ledger would not know of it",
                         )
 
     def one_budget(self, sources: Sources, given: QueryRegistration) -> None:

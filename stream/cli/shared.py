@@ -234,11 +234,12 @@ def objected(file: Path, alarms: Alarms, plan: BudgetPlan | None = None) -> tupl
         plan: its budgets; planned here when left out.
     """
     found = objections(alarms, plan)
-    over = [one for one in found if one.kind is Objections.OVERRUN]
-    if not over or not fits_anew(file):
+    if Objections.OVERRUN not in {one.kind for one in found} or not fits_anew(file):
         return found
     hint = f"run `tocsin lock {file}`: all that its lock holds is resolved anew, and fits"
-    return (*(replace(one, hint=hint) for one in over), *found[len(over) :])
+    return tuple(
+        replace(one, hint=hint) if one.kind is Objections.OVERRUN else one for one in found
+    )
 
 
 def refuse_objected(file: Path, alarms: Alarms, plan: BudgetPlan) -> None:

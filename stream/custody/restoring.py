@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
@@ -115,12 +116,14 @@ def seen_by(opened: Ledger, read: Sequence[tuple[SeenDecision, str]]) -> list[Se
         opened: the ledger.
         read: decisions, each with what tells who fired; see :func:`read_decision`.
     """
-    seen = [one for one, _ in read]
+    starts: defaultdict[str, list[int]] = defaultdict(list)
+    for one, _ in read:
+        if one.ledger_id == opened.ledger_id:
+            starts[one.query].append(one.start_ms)
     fired = {
         _ALIKE(own): alarms_digest(released_ids(own))
-        for query in {one.query for one in seen if one.ledger_id == opened.ledger_id}
-        for starts in [[one.start_ms for one in seen if one.query == query]]
-        for own in opened.progress.decided(query, min(starts), max(starts))
+        for query, at in starts.items()
+        for own in opened.progress.decided(query, min(at), max(at))
     }
     return [
         one
